@@ -1,0 +1,1 @@
+"""What a host's tests import: the store in memory, the published contracts, fixtures."""
