@@ -1,0 +1,173 @@
+"""Everything the agent raises: one class a situation, each with a stable code and a sentence safe to show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+class AgentError(Exception):
+    """Root of the errors of this package; `code` is part of the contract, the message is safe to show."""
+
+    code = "run_failed"
+    message = "The request could not be carried out."
+
+    def __init__(self, message: str | None = None, *, code: str | None = None) -> None:
+        self.message = message or self.message
+        self.code = code or self.code
+        super().__init__(self.message)
+
+
+class Invalid(AgentError):
+    """A value that is not allowed; `fields` names each field with what is allowed."""
+
+    code = "invalid_body"
+    message = "The request is not valid."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        code: str | None = None,
+        fields: Mapping[str, Sequence[str]] | None = None,
+    ) -> None:
+        super().__init__(message, code=code)
+        self.fields = {name: list(texts) for name, texts in (fields or {}).items()}
+
+    @classmethod
+    def field(cls, name: str, text: str) -> Invalid:
+        """The error of one field."""
+        return cls(f"{name}: {text}", fields={name: [text]})
+
+
+class NotFound(AgentError):
+    """Nothing of that name is there, or it is deleted."""
+
+    code = "not_found"
+    message = "Not found."
+
+
+class NotAllowed(AgentError):
+    """It is there, and it is not this actor's."""
+
+    code = "forbidden"
+    message = "You may not do this."
+
+
+class NotAuthenticated(AgentError):
+    """Nobody is signed in."""
+
+    code = "not_authenticated"
+    message = "Sign in first."
+
+
+class NotSupported(AgentError):
+    """The store or the installation does not have this capability."""
+
+    code = "not_supported"
+    message = "This installation does not support that."
+
+
+class Conflict(AgentError):
+    """The state does not allow it now."""
+
+    code = "conflict"
+    message = "The state has changed meanwhile."
+
+
+class IllegalMove(Conflict):
+    """A state table has no such move."""
+
+
+class LostRace(Conflict):
+    """Somebody else was first."""
+
+
+class RunActive(Conflict):
+    """The thread is being answered by a run."""
+
+    code = "run_active"
+    message = "An answer is still being written in this conversation."
+
+
+class IdempotencyKeyReused(AgentError):
+    """The key was used before with another body."""
+
+    code = "idempotency_key_reused"
+    message = "This Idempotency-Key was used for another request."
+
+
+class OverQuota(AgentError):
+    """The actor's quota of `period` (day or month) is used up."""
+
+    code = "quota_exceeded"
+    message = "The usage limit is reached."
+
+    def __init__(self, message: str | None = None, *, period: str) -> None:
+        super().__init__(message or f"The usage limit of this {period} is reached.")
+        self.period = period
+
+
+class RunFailed(AgentError):
+    """A run that must end as failed with this code (spec 03 §7)."""
+
+
+class ReplayDiverged(RunFailed):
+    """The journal holds another step at this position than the code asks for."""
+
+    code = "replay_diverged"
+    message = "This answer could not be continued after an update of the software."
+
+
+class ModelNoOutput(RunFailed):
+    """The model call ended without anything to show."""
+
+    code = "model_no_output"
+    message = "The model gave no answer."
+
+
+class StreamFailed(AgentError):
+    """A followed run ended as failed; raised after the replay of its frames."""
+
+
+class ToolError(AgentError):
+    """Raised by a tool: the message is told to the model."""
+
+    code = "tool_failed"
+
+
+class ModelError(AgentError):
+    """A provider's failure: `transient` ones are tried again; `status` is the vendor's HTTP status if any."""
+
+    code = "model_error"
+    message = "The model could not be reached."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        transient: bool = False,
+        status: int | None = None,
+        usage: object | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.transient = transient
+        self.status = status
+        self.usage = usage
+
+
+class Signal(BaseException):
+    """Control flow of a run. No `except Exception` of a tool or a processor may swallow it."""
+
+    agent_signal = True
+
+
+class Parked(Signal):
+    """The run waits for a person and its worker is free."""
+
+
+class Cancelled(Signal):
+    """The run was asked to stop, and has reached a border."""
+
+
+class LeaseLost(Signal):
+    """Another worker owns the run: stop at once and write nothing."""

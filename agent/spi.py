@@ -1,0 +1,51 @@
+"""What a host or a vendor implements. Everything here is a Protocol; the values that cross are in `agent.domain`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any, Protocol
+
+from agent.domain.actor import Actor
+from agent.domain.history import HistoryPolicy
+from agent.domain.model_calls import FrameEmitter, Json, ModelRequest, Reply
+
+__all__ = ["ActorResolver", "BackgroundActorResolver", "HistoryPolicy", "ModelProvider", "QuotaPolicy"]
+
+
+class ModelProvider(Protocol):
+    """A model vendor, in one call.
+
+    `stream` emits `text`, `reasoning`, `tool-input-start`, `tool-input-delta` and `tool-input-available` frames with
+    the vendor's call ids, and answers the whole reply. It raises `ModelError`; any other exception is permanent.
+    Optional attributes: `alternating_roles`, `leading_system_only` and `supports_tools` (bool), `default_model` (str)
+    and `models()` (a list of names).
+    """
+
+    def stream(self, request: ModelRequest, emit: FrameEmitter) -> Awaitable[Reply]: ...
+
+
+class ActorResolver(Protocol):
+    """Who acts: the actor of a request or of a socket's scope; None = nobody, which is a 401."""
+
+    def resolve(self, request: Any) -> Actor | None | Awaitable[Actor | None]: ...
+
+
+class BackgroundActorResolver(Protocol):
+    """Who that is now: for work that runs long after the request."""
+
+    def resolve(self, ref: str, tenant_ref: str | None) -> Actor | None: ...
+
+
+class QuotaPolicy(Protocol):
+    """How much of the actor's limits is used (spec 08 §4): the report in its wire form."""
+
+    def report(self, actor: Actor) -> Mapping[str, Json]: ...
+
+
+class Contributor(Protocol):
+    """A part of the system prompt; None leaves it out."""
+
+    def __call__(self, context: Any) -> str | None | Awaitable[str | None]: ...
+
+
+Names = Sequence[str]
