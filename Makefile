@@ -44,7 +44,7 @@ format: setup ## let ruff put the files in order
 pins: setup ## choose the newest versions and write requirements/*.txt again
 	cd requirements && PIN="$(abspath $(BIN))/uv pip compile --universal --python-version 3.11 --generate-hashes \
 		--no-annotate --no-header --upgrade --quiet" \
-	&& $$PIN dev.in -o dev.txt && $$PIN demo.in -c dev.txt -o demo.txt && $$PIN mariadb.in -c dev.txt -o mariadb.txt
+	&& $$PIN dev.in -o dev.txt && $$PIN demo.in -c dev.txt -o demo.txt
 
 clean: ## remove the environment, the demo's data and all caches
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .schemathesis var

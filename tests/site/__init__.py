@@ -1,0 +1,1 @@
+"""The host site of the tests."""
