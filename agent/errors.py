@@ -166,7 +166,11 @@ class Parked(Signal):
 
 
 class Cancelled(Signal):
-    """The run was asked to stop, and has reached a border."""
+    """The run was asked to stop, and has reached a border; `usage` is what a broken-off model call had reported."""
+
+    def __init__(self, *, usage: object | None = None) -> None:
+        super().__init__("cancelled")
+        self.usage = usage
 
 
 class LeaseLost(Signal):

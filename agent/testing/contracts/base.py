@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 Subject = TypeVar("Subject")
 
@@ -35,18 +35,18 @@ def expect(holds: object, what: str) -> None:
         raise ContractMismatch(what)
 
 
-def same(actual: Any, expected: Any, what: str) -> None:
+def same(actual: object, expected: object, what: str) -> None:
     """Raise `ContractMismatch` unless both are the same JSON; the order of keys does not matter."""
     came, wanted = _canonical(actual), _canonical(expected)
     if came != wanted:
         raise ContractMismatch(f"{what}\n  expected: {wanted}\n  actual:   {came}")
 
 
-def _canonical(value: Any) -> str:
+def _canonical(value: object) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=_as_json)
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: object) -> object:
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=repr)
     if hasattr(value, "isoformat"):
