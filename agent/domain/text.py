@@ -1,0 +1,31 @@
+"""Text that every database and every driver can hold."""
+
+from __future__ import annotations
+
+import re
+
+REPLACEMENT = "\ufffd"
+_UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+
+
+def is_exact(value: str) -> bool:
+    """Whether the text can be stored as it is: PostgreSQL refuses NUL, every driver a lone surrogate."""
+    if "\x00" in value:
+        return False
+    if value.isascii():
+        return True
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def clean_text(value: str) -> str:
+    """The text with a visible mark in place of each NUL and lone surrogate."""
+    return value if is_exact(value) else _UNSTORABLE.sub(REPLACEMENT, value)
+
+
+def clean_cut(value: str, length: int) -> str:
+    """What a provider names: cleaned, and cut to its column."""
+    return clean_text(value[:length])
