@@ -224,12 +224,17 @@ class RunScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLease:
-    """The right to work on a run. `attempt` fences every write of its holder."""
+    """The right to work on a run. `attempt` fences every write of its holder.
+
+    `claimed_at` and `started_at` (the run's first claim) save their holder a read when it parks, releases or settles.
+    """
 
     run_id: str
     owner: str
     attempt: int
     seconds: int
+    claimed_at: datetime | None = None
+    started_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
