@@ -226,7 +226,8 @@ class RunScope:
 class RunLease:
     """The right to work on a run. `attempt` fences every write of its holder.
 
-    `claimed_at` and `started_at` (the run's first claim) save their holder a read when it parks, releases or settles.
+    `claimed_at`, `started_at` (the run's first claim) and `active_ms` (before this claim) save its holder a read when
+    it renews, parks, releases or settles; where they are absent the store reads them.
     """
 
     run_id: str
@@ -235,6 +236,7 @@ class RunLease:
     seconds: int
     claimed_at: datetime | None = None
     started_at: datetime | None = None
+    active_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
