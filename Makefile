@@ -32,7 +32,7 @@ check: setup ## linters, types, layers, migrations, deployment and OpenAPI check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-logo
 	$(MANAGE) makemigrations --check --dry-run
 	$(DEPLOY) $(MANAGE) check --deploy --fail-level WARNING
 	$(MANAGE) spectacular --validate --fail-on-warn --file /dev/null

@@ -47,6 +47,8 @@ INSTALLED_APPS = [
     "channels",
     "agent",
     "governance",
+    "project",  # the demo's agent in agents.py, and its commands
+    "project.shop",
 ]
 
 MIDDLEWARE = [

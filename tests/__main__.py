@@ -1,7 +1,8 @@
 """Run the suite: `python -m tests [--database sqlite|postgres|mariadb]... [pytest arguments]`.
 
 Each database is a leg with a pytest of its own. Without `--database`: SQLite, then a PostgreSQL that comes from pip.
-The MariaDB leg shows the store and the flows on a server that is already there (MARIADB_URL names it).
+The MariaDB leg shows the store and the flows; it needs Debian's mariadb-server-core. POSTGRES_URL and MARIADB_URL name
+a server that is already there instead.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests.services import postgres_server
+from tests.services import mariadb_server, postgres_server
 
 ROOT = Path(__file__).resolve().parent.parent
 LEGS = ("sqlite", "postgres", "mariadb")
-MARIADB_URL = "mysql://root@127.0.0.1:3306/steward"
+SERVERS = {"postgres": postgres_server, "mariadb": mariadb_server}
 MARIADB_PATHS = ("tests/store", "tests/flows")
 NOTHING_COLLECTED = 5
 
@@ -43,13 +44,12 @@ class Outcome:
 @contextmanager
 def database_url(leg: str) -> Iterator[str]:
     """The address for this leg; empty where the tests bring their own file."""
-    if leg == "postgres":
-        with postgres_server() as url:
-            yield url
-    elif leg == "mariadb":
-        yield os.environ.get("MARIADB_URL", MARIADB_URL)
-    else:
-        yield ""
+    given = os.environ.get(f"{leg.upper()}_URL", "")
+    if given or leg not in SERVERS:
+        yield given
+        return
+    with SERVERS[leg]() as url:
+        yield url
 
 
 def pytest_arguments(leg: str, *, first: bool, given: Sequence[str]) -> list[str]:

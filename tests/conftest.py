@@ -29,7 +29,8 @@ hypothesis.settings.load_profile("ci" if IN_CI else "default")
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this leg cannot or need not show; a test is left out, never skipped."""
     vendor = VENDORS[os.environ.get("DATABASE_URL", "").partition(":")[0]]
-    kept, left_out = [], []
+    kept: list[pytest.Item] = []
+    left_out: list[pytest.Item] = []
     for item in items:
         if item.path.relative_to(ROOT).parts[0] in ONCE:
             item.add_marker("once")

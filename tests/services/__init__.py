@@ -1,6 +1,15 @@
-"""Real servers from pip for tests and benches: each starts in under a second and leaves nothing behind."""
+"""Real servers for tests and benches: each starts in under a second, is ours alone and leaves nothing behind."""
 
-from tests.services.postgres import PostgresServer, postgres_server
-from tests.services.valkey import ValkeyServer, valkey_server
+from tests.services.mariadb import mariadb_server
+from tests.services.postgres import PostgresServer, postgres_server, start_postgres
+from tests.services.valkey import ValkeyServer, start_valkey, valkey_server
 
-__all__ = ["PostgresServer", "ValkeyServer", "postgres_server", "valkey_server"]
+__all__ = [
+    "PostgresServer",
+    "ValkeyServer",
+    "mariadb_server",
+    "postgres_server",
+    "start_postgres",
+    "start_valkey",
+    "valkey_server",
+]

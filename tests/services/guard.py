@@ -15,6 +15,7 @@ from pathlib import Path
 # The shell waits on its standard input, which only we hold open: when we close it, or die in whatever way,
 # it stops the server and removes the directory.
 SCRIPT = """
+exec 2> /dev/null
 directory=$1; signal=$2; shift 2
 "$@" < /dev/null > "$directory/log" 2>&1 &
 server=$!

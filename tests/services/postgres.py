@@ -9,7 +9,7 @@ import importlib.util
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -106,8 +106,6 @@ def _is_ready(data: Path) -> bool:
 
 if __name__ == "__main__":
     with postgres_server() as url:
-        print(url, flush=True)  # noqa: T201
-        try:
+        print(url, flush=True)
+        with suppress(EOFError, KeyboardInterrupt):
             input()
-        except (EOFError, KeyboardInterrupt):
-            pass
