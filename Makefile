@@ -6,6 +6,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 MANAGE := $(BIN)/python manage.py
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
 # What `manage.py check --deploy` is asked about: the settings of a real deployment.
 DEPLOY := env DEBUG=0 SECRET_KEY=only-for-make-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJ \
@@ -60,16 +61,15 @@ $(VENV)/.made:
 	@touch $@
 
 # uv is among the pins: pip fetches it, checked by its hash, and it installs the rest in seconds.
-# Where uv does not run, pip reads the very same file.
+# Where uv does not run or trusts nobody, pip reads the very same file.
 $(VENV)/.demo $(VENV)/.dev: $(VENV)/.%: requirements/%.txt | $(VENV)/.made
 	@echo "Installing requirements/$*.txt into $(VENV) ..."
 	@sed -n '/^uv==/,/[^\\]$$/p' $< > $(VENV)/uv.txt
-	@if $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $(VENV)/uv.txt \
-		&& $(BIN)/uv --version > /dev/null; \
-	then $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $<; \
-	else $(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<; fi
+	@$(PIP) --require-hashes -r $(VENV)/uv.txt \
+		&& $(BIN)/uv pip install --quiet --python $(BIN)/python --require-hashes -r $< \
+		|| { echo "uv could not; pip takes a minute longer ..." && $(PIP) --require-hashes -r $<; }
 	@touch $@
 
 $(VENV)/.project: pyproject.toml | $(VENV)/.made
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(PIP) --no-deps --no-build-isolation -e .
 	@touch $@

