@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from django.db import models
+from django.db.models import lookups
 
 from agent.domain.canonical import compact_json
 from agent.domain.text import REPLACEMENT, clean_text, is_exact
@@ -148,3 +149,27 @@ class JsonListField(JsonTextField[_ST, _GT]):
 
 def _cleaned(value: Raw) -> Raw:
     return clean_text(value) if isinstance(value, str) else value
+
+
+class _Storable:
+    """Django hands the text of a pattern to the driver as it is; ours passes through its column like any value."""
+
+    def get_prep_lookup(self) -> Raw:
+        given = super().get_prep_lookup()  # type: ignore[misc]
+        return self.lhs.output_field.get_prep_value(given) if isinstance(given, str) else given  # type: ignore[attr-defined]
+
+
+for _pattern in (
+    lookups.IExact,
+    lookups.Contains,
+    lookups.IContains,
+    lookups.StartsWith,
+    lookups.IStartsWith,
+    lookups.EndsWith,
+    lookups.IEndsWith,
+    lookups.Regex,
+    lookups.IRegex,
+):
+    _lookup = type(_pattern.__name__, (_Storable, _pattern), {})
+    BoundedCharField.register_lookup(_lookup)
+    CleanTextField.register_lookup(_lookup)
