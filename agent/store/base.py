@@ -58,6 +58,7 @@ class UnitOfWork(Protocol):
 
     capabilities: frozenset[str]
     clock: Callable[[], datetime]  # aware, UTC; tests set it
+    new_id: Callable[[], str]  # ids of rows that no caller names; tests set it
 
     def atomic(self) -> AbstractContextManager[None]:
         """All or nothing; nests (an inner block that raises undoes only itself)."""

@@ -1,0 +1,20 @@
+"""The promise of the store kept in memory: for tests, and as its executable specification. One file a capability."""
+
+from __future__ import annotations
+
+from agent.store.base import CAPABILITIES
+from agent.testing.memory.approvals import Approvals
+from agent.testing.memory.forks import Forks
+from agent.testing.memory.frames import Frames
+from agent.testing.memory.idempotency import Idempotency
+from agent.testing.memory.ledger import Ledger
+from agent.testing.memory.runs import Runs
+
+
+class InMemoryStore(Forks, Approvals, Ledger, Runs, Frames, Idempotency):
+    """An `AgentStore` of one process without infrastructure; its units of work are serial, and gone with it."""
+
+    capabilities = frozenset(CAPABILITIES)
+
+
+__all__ = ["InMemoryStore"]

@@ -1,0 +1,97 @@
+"""Streams in memory: capability `frames`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agent.domain.snapshots import NumberedFrame
+from agent.domain.states import TERMINAL_RUN
+from agent.errors import LeaseLost
+from agent.testing.memory.state import State, StreamEnds
+from agent.testing.memory.unit import unit
+from agent.testing.memory.values import ID, cleaned, copied, epoch_ms, exact
+
+
+class Frames(State):
+    @unit
+    def append_frame(
+        self, run_id: str, frame: str | None, error: dict[str, Any] | None = None, *, attempt: int | None = None
+    ) -> int:
+        self._fence(run_id, attempt)
+        return self._append(run_id, frame, error)
+
+    @unit
+    def append_frames(self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None) -> int:
+        self._fence(run_id, attempt)
+        for frame in frames:
+            self._append(run_id, frame, None)
+        return last_number(self, run_id)
+
+    def _fence(self, run_id: str, attempt: int | None) -> None:
+        run = self.run_rows.get(run_id)
+        if attempt is not None and run is not None and run.attempt > attempt:
+            raise LeaseLost
+
+    def _append(self, run_id: str, frame: str | None, error: dict[str, Any] | None) -> int:
+        seq = last_number(self, run_id) + 1
+        ends = self.streams.get(run_id)
+        row = NumberedFrame(seq=seq, frame=cleaned(frame), error=copied(error))
+        self.frames.put((exact("run_id", run_id, ID), seq), row)
+        first = seq if ends is None else ends.first
+        self.streams.put(run_id, StreamEnds(first=first, last=seq, written_ms=epoch_ms(self.clock())))
+        return seq
+
+    @unit
+    def read_frames(self, run_id: str, after: int, limit: int = 500) -> list[NumberedFrame]:
+        ends = self.streams.get(run_id)
+        if ends is None:
+            return []
+        first = max(after + 1, ends.first)
+        numbers = range(first, min(ends.last, first + max(limit, 0) - 1) + 1)
+        rows = [self.frames[run_id, seq] for seq in numbers]
+        return [replace(row, error=copied(row.error)) for row in rows]
+
+    @unit
+    def has_frames(self, run_id: str) -> bool:
+        return run_id in self.streams
+
+    @unit
+    def remove_frames(self, run_ids: Sequence[str]) -> int:
+        return remove_streams(self, run_ids)
+
+    @unit
+    def lapsed_streams(self, cutoff_ms: int, limit: int = 200) -> list[str]:
+        lapsed = [(ends.written_ms, run_id) for run_id, ends in self.streams.items() if ends.written_ms < cutoff_ms]
+        return [run_id for _, run_id in sorted(lapsed)[: max(limit, 0)]]
+
+    @unit
+    def last_seq(self, run_id: str) -> int:
+        return last_number(self, run_id)
+
+
+def last_number(state: State, run_id: str) -> int:
+    """The number of the newest frame, also when it was purged."""
+    ends = state.streams.get(run_id)
+    if ends is not None:
+        return ends.last
+    run = state.run_rows.get(run_id)
+    return run.frame_base if run else 0
+
+
+def remove_streams(state: State, run_ids: Iterable[str]) -> int:
+    """Remove whole streams; a run that is not over remembers its last number, so that it goes on with higher ones."""
+    removed = 0
+    for run_id in dict.fromkeys(run_ids):
+        ends = state.streams.get(run_id)
+        if ends is None:
+            continue
+        run = state.run_rows.get(run_id)
+        if run is not None and run.status not in TERMINAL_RUN:
+            state.run_rows.put(run_id, replace(run, frame_base=ends.last))
+        for seq in range(ends.first, ends.last + 1):
+            state.frames.drop((run_id, seq))
+            removed += 1
+        state.streams.drop(run_id)
+    return removed
