@@ -1,7 +1,5 @@
 """Where a host mounts what: the agent's API, the admin with its console, and the site's own pages."""
 
-from importlib.util import find_spec
-
 from django.contrib import admin
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import LoginView, LogoutView
@@ -12,6 +10,6 @@ urlpatterns = [
     path("", login_required(TemplateView.as_view(template_name="home.html")), name="home"),
     path("login/", LoginView.as_view(template_name="login.html", redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
-    *([path("agent/", include("agent.urls"))] if find_spec("agent.urls") else []),
+    path("agent/", include("agent.urls")),
     path("admin/", admin.site.urls),
 ]

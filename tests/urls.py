@@ -1,9 +1,7 @@
-from importlib.util import find_spec
-
 from django.contrib import admin
 from django.urls import include, path
 
 urlpatterns = [
-    *([path("agent/", include("agent.urls"))] if find_spec("agent.urls") else []),
+    path("agent/", include("agent.urls")),
     path("admin/", admin.site.urls),
 ]
