@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import os
+import queue
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import IntegrityError, connections, models, transaction
 
@@ -16,60 +17,108 @@ P = ParamSpec("P")
 T = TypeVar("T")
 M = TypeVar("M", bound=models.Model)
 
-THREADS = 8  # how many units of work a process may have open at once; each thread keeps a connection of its own
-
-_executor: ThreadPoolExecutor | None = None
-_lock = threading.Lock()
+DB_THREADS = 8  # how many units of work a process may have open at once; each thread keeps a connection of its own
+TOOL_THREADS = 32  # bodies of sync tools, which may be slow: they never hold up the units of work
 
 
-def _pool() -> ThreadPoolExecutor:
-    global _executor
-    if _executor is None:
-        with _lock:
-            if _executor is None:
-                _executor = ThreadPoolExecutor(THREADS, thread_name_prefix="agent-db")
-    return _executor
+class Threads:
+    """A bounded pool of daemon threads with Django's connection hygiene.
+
+    Not a `ThreadPoolExecutor`: that one refuses work from the moment the main thread ends, which is when a process
+    still has to hand its runs over.
+    """
+
+    def __init__(self, size: int, name: str) -> None:
+        self._size, self._name = size, name
+        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._threads: list[threading.Thread] = []
+        self._idle = 0
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+
+    async def run(self, call: Callable[[], T]) -> T:
+        """The call's answer, from one of the threads; an awaiter that is cancelled leaves the work to end by itself."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[T] = loop.create_future()
+        self._submit(partial(_answer, call, loop, future))
+        return await future
+
+    def close(self) -> None:
+        """End the threads and their connections when what they have in hand is done."""
+        with self._lock:
+            threads, self._threads, self._idle = self._threads, [], 0
+            for _ in threads:
+                self._work.put(None)
+        for thread in threads:
+            thread.join(timeout=10)
+
+    def _submit(self, work: Callable[[], None]) -> None:
+        with self._lock:
+            if self._pid != os.getpid():  # a fork has the list but not the threads
+                self._threads, self._idle, self._pid = [], 0, os.getpid()
+            if self._idle:
+                self._idle -= 1
+            elif len(self._threads) < self._size:
+                thread = threading.Thread(target=self._serve, name=f"{self._name}-{len(self._threads)}", daemon=True)
+                self._threads.append(thread)
+                thread.start()
+        self._work.put(work)
+
+    def _serve(self) -> None:
+        try:
+            while (work := self._work.get()) is not None:
+                work()
+                del work  # else it keeps what it worked on alive until the next one
+                with self._lock:
+                    self._idle += 1
+        finally:
+            connections.close_all()
 
 
-def _work(call: Callable[[], T]) -> T:
-    """Run on a pool thread; drop connections that are stale or broken, before and after."""
-    _close_old()
+def _answer(call: Callable[[], T], loop: asyncio.AbstractEventLoop, future: asyncio.Future[T]) -> None:
+    _close_unusable()
     try:
-        return call()
+        deliver: partial[None] = partial(_set, future.set_result, future, call())
+    except BaseException as error:
+        deliver = partial(_set, future.set_exception, future, error)
     finally:
-        _close_old()
+        _close_unusable()
+    try:
+        loop.call_soon_threadsafe(deliver)
+    except RuntimeError:  # the loop has ended, and whoever waited with it
+        return
 
 
-def _close_old() -> None:
+def _set(setter: Callable[[Any], None], future: asyncio.Future[Any], outcome: Any) -> None:
+    if not future.done():
+        setter(outcome)
+
+
+def _close_unusable() -> None:
+    """Drop connections that are broken or past their age, as a request does at its start and end."""
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close_if_unusable_or_obsolete()
 
 
+_db_threads = Threads(DB_THREADS, "agent-db")
+_tool_threads = Threads(TOOL_THREADS, "agent-tool")
+
+
 async def in_db(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run sync code that touches the database on the agent's own bounded threads, one hop."""
-    context = contextvars.copy_context()
-    work = partial(context.run, _work, partial(call, *args, **kwargs))
-    return await asyncio.get_running_loop().run_in_executor(_pool(), work)
+    """Run a unit of work on the agent's own bounded threads: one hop there and back."""
+    return await _db_threads.run(partial(contextvars.copy_context().run, partial(call, *args, **kwargs)))
 
 
-def close_pool() -> None:
-    """Close the pool's connections and end its threads (tests, and the end of a process)."""
-    global _executor
-    with _lock:
-        pool, _executor = _executor, None
-    if pool is None:
-        return
-    barrier = threading.Barrier(THREADS + 1)
+async def in_tool(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a host's sync code, which may be slow and may use the ORM, where it holds up no unit of work."""
+    return await _tool_threads.run(partial(contextvars.copy_context().run, partial(call, *args, **kwargs)))
 
-    def close() -> None:
-        connections.close_all()
-        barrier.wait(timeout=10)
 
-    for _ in range(THREADS):
-        pool.submit(close)
-    barrier.wait(timeout=10)
-    pool.shutdown(wait=True)
+def close_threads() -> None:
+    """End the threads of this process and close their connections; the next use makes new ones."""
+    _db_threads.close()
+    _tool_threads.close()
 
 
 def insert_or_none(row: M) -> M | None:
