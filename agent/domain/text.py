@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 REPLACEMENT = "\ufffd"
+# Categories of characters that show nothing: a text of these alone says nothing.
+_UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -29,3 +32,8 @@ def clean_text(value: str) -> str:
 def clean_cut(value: str, length: int) -> str:
     """What a provider names: cleaned, and cut to its column."""
     return clean_text(value[:length])
+
+
+def is_blank(value: str) -> bool:
+    """Whether the text shows nothing: white space, controls and zero-width characters only."""
+    return all(unicodedata.category(character) in _UNSEEN for character in value)

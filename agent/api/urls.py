@@ -1,0 +1,34 @@
+"""Every route of the HTTP API; a trailing slash is accepted too."""
+
+from __future__ import annotations
+
+from agent.api.routes import route
+from agent.api.views.catalogues import AgentsView, ConfigView, ModelsView, QuotaView, ToolsView
+from agent.api.views.chat import CancelView, ChatView, StreamView
+from agent.api.views.schema import SchemaView
+from agent.api.views.threads import (
+    FeedbackView,
+    ForkView,
+    PromoteView,
+    ThreadListView,
+    ThreadView,
+    TruncateView,
+)
+
+urlpatterns = [
+    *route("chat", ChatView, "chat"),
+    *route("chat/<str:run_id>/stream", StreamView, "stream"),
+    *route("chat/<str:run_id>/cancel", CancelView, "cancel"),
+    *route("threads", ThreadListView, "threads"),
+    *route("threads/<str:thread_id>", ThreadView, "thread"),
+    *route("threads/<str:thread_id>/promote", PromoteView, "promote"),
+    *route("threads/<str:thread_id>/fork-from/<str:message_id>", ForkView, "fork"),
+    *route("threads/<str:thread_id>/from/<str:message_id>", TruncateView, "truncate"),
+    *route("messages/<str:message_id>/feedback", FeedbackView, "feedback"),
+    *route("agents", AgentsView, "agents"),
+    *route("tools", ToolsView, "tools"),
+    *route("models", ModelsView, "models"),
+    *route("quota", QuotaView, "quota"),
+    *route("config", ConfigView, "config"),
+    *route("schema", SchemaView, "schema"),
+]

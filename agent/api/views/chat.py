@@ -1,0 +1,135 @@
+"""Talking to an agent, joining its stream, stopping it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpResponseBase
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from agent.api import docs
+from agent.api.base import ActorAPIView
+from agent.api.bodies import SendBody
+from agent.api.parsing import cursor_of, idempotency_key_of, parse, path_id, read_body, request_id_of
+from agent.api.shapes import AbortedShape, StartedShape
+from agent.api.sse import event_stream
+from agent.domain.canonical import sha256_hex
+from agent.errors import NotFound
+from agent.flows.admission import Admitted, Send, submit
+from agent.flows.cancel import cancel
+from agent.flows.stream import attach, follow
+
+
+class ChatView(ActorAPIView):
+    @docs.operation(
+        "chat_send",
+        "Send a message",
+        request=SendBody,
+        answers={
+            (200, "text/event-stream"): docs.SSE,
+            (200, "application/json"): docs.answer(StartedShape, "A repeat whose stream is no longer kept."),
+        },
+        errors={
+            400: (
+                *docs.BODY_CODES,
+                "empty_message",
+                "agent_not_found",
+                "persona_not_found",
+                "model_not_offered",
+                "bad_capabilities",
+                "regenerate_needs_thread",
+                "nothing_to_regenerate",
+            ),
+            404: ("not_found",),
+            409: ("run_active",),
+            413: ("too_large",),
+            415: ("unsupported_type",),
+            422: ("idempotency_key_reused",),
+            429: ("quota_exceeded",),
+            501: ("not_supported",),
+        },
+        parameters=[docs.IDEMPOTENCY_KEY, *docs.STREAM_HEADERS],
+    )
+    def post(self, request: Request) -> HttpResponseBase:
+        """Starts a run and follows it. The message is stored before the first byte; hanging up stops nothing."""
+        key = idempotency_key_of(request)
+        body = read_body(request)
+        admitted = submit(self.actor, _send(parse(SendBody, body), body, key=key, request_id=request_id_of(request)))
+        if admitted.replayed and not self._still_there(admitted):
+            return Response({"threadId": admitted.thread_id, "runId": admitted.run_id})
+        return event_stream(
+            request._request,
+            follow(admitted.run_id, 0),
+            run_id=admitted.run_id,
+            thread_id=admitted.thread_id,
+            reconnect=False,
+        )
+
+    def _still_there(self, admitted: Admitted) -> bool:
+        try:
+            attach(self.actor, admitted.run_id)
+        except NotFound:
+            return False
+        return True
+
+
+class StreamView(ActorAPIView):
+    http_method_names = ["get"]  # a HEAD would follow a run to show nobody
+
+    @docs.operation(
+        "chat_stream",
+        "Join a run's stream",
+        answers={(200, "text/event-stream"): docs.SSE},
+        errors={400: ("invalid_body",), 404: ("stream_not_found",)},
+        parameters=[docs.AFTER, docs.LAST_EVENT_ID, *docs.STREAM_HEADERS],
+    )
+    def get(self, request: Request, run_id: str) -> HttpResponseBase:
+        """Replays the frames after the cursor, then follows."""
+        after = cursor_of(request)
+        scope = attach(self.actor, _run_id(run_id))
+        return event_stream(
+            request._request,
+            follow(scope.run_id, after),
+            run_id=scope.run_id,
+            thread_id=scope.thread_id,
+            reconnect=True,
+        )
+
+
+class CancelView(ActorAPIView):
+    @docs.operation(
+        "chat_cancel",
+        "Stop a run",
+        answers={200: docs.answer(AbortedShape)},
+        errors={404: ("not_found",)},
+    )
+    def post(self, request: Request, run_id: str) -> Response:
+        """Asks an open run to stop; `aborted` is false when it ended by itself meanwhile."""
+        return Response({"aborted": cancel(self.actor, path_id(run_id))})
+
+
+def _run_id(value: str) -> str:
+    try:
+        return path_id(value)
+    except NotFound:
+        raise NotFound(code="stream_not_found") from None
+
+
+def _send(values: dict[str, Any], body: dict[str, Any], *, key: str | None, request_id: str | None) -> Send:
+    return Send(
+        message=values.get("message"),
+        thread_id=values.get("threadId"),
+        agent=values.get("agent"),
+        persona=values.get("persona"),
+        model=values.get("model"),
+        attachments=tuple(ref["mediaId"] for ref in values.get("attachments") or ()),
+        page_context=values.get("pageContext"),
+        regenerate=values["regenerate"],
+        transient=values["transient"],
+        mode=values["mode"],
+        ui_capabilities=values.get("uiCapabilities"),
+        request_id=request_id,
+        idempotency_key=key,
+        fingerprint=sha256_hex(body) if key is not None else None,
+    )
