@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
 
@@ -10,3 +11,7 @@ class AgentConfig(AppConfig):
     name = "agent"
     verbose_name = _("Agent")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        """Import every app's `agents` module. Every command comes through here, so nothing is started."""
+        autodiscover_modules("agents")

@@ -1,0 +1,46 @@
+"""Agents, tools and personas by name, as hosts declare them; providers by dotted path."""
+
+from agent.registry.agents import agent
+from agent.registry.book import Registry, isolated_registry, registry
+from agent.registry.context import (
+    Confirm,
+    Described,
+    OfferContext,
+    Presentation,
+    PromptContext,
+    StoreReads,
+    ToolContext,
+)
+from agent.registry.definitions import UNNAMED, AgentDefinition, PersonaDefinition, ToolDefinition
+from agent.registry.personas import persona
+from agent.registry.providers import ProviderChoice, default_provider_name, provider_for, provider_named
+from agent.registry.schema import InvalidInput
+from agent.registry.tools import Tool, tool
+from agent.registry.windows import resolve_history
+
+__all__ = [
+    "UNNAMED",
+    "AgentDefinition",
+    "Confirm",
+    "Described",
+    "InvalidInput",
+    "OfferContext",
+    "PersonaDefinition",
+    "Presentation",
+    "PromptContext",
+    "ProviderChoice",
+    "Registry",
+    "StoreReads",
+    "Tool",
+    "ToolContext",
+    "ToolDefinition",
+    "agent",
+    "default_provider_name",
+    "isolated_registry",
+    "persona",
+    "provider_for",
+    "provider_named",
+    "registry",
+    "resolve_history",
+    "tool",
+]
