@@ -354,5 +354,3 @@ class PendingApproval:
     tool_call: ToolCall
     thread_title: str
     owner: Owner
-
-

@@ -1,0 +1,110 @@
+"""A model's answer: its rows, its journal payload, its place in the transcript and its closing frame."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agent.domain import frames
+from agent.domain.commands import AppendMessage
+from agent.domain.ids import new_id
+from agent.domain.model_calls import Frame, Json, ShownCall, ShownMessage
+from agent.domain.snapshots import Run
+from agent.domain.transcript import show_result
+from agent.flows import ledger
+from agent.flows.model_call import Answer
+from agent.store.base import AgentStore
+
+Told = Mapping[str, Any]  # the payload of `llm:<step>`
+
+
+def record_answer(store: AgentStore, run: Run, answer: Answer, *, step: int, run_attempt: int, provider: str) -> Told:
+    """The rows of a finished model call, and the payload of `llm:<step>`: ledger first, then the message."""
+    for broken in answer.broken:
+        store.record_usage(ledger.broken_row(run, broken, run_attempt=run_attempt))
+    message_id = None if blank(answer) else new_id()
+    entry = store.record_usage(
+        ledger.row(run, answer.counted, model_id=answer.model_id, step_key=f"llm:{step}", message_id=message_id)
+    )
+    told = _payload(answer, message_id, ledger.message_usage(entry), provider)
+    if message_id is not None:
+        store.append_message(_message(run, told))
+    return told
+
+
+def blank(answer: Answer) -> bool:
+    """Nothing to show: no message is stored, the ledger row still is."""
+    reply = answer.reply
+    return not (reply.text.strip() or answer.calls or answer.ui or (reply.reasoning or "").strip())
+
+
+def blank_told(told: Told) -> bool:
+    return told["messageId"] is None
+
+
+def shown_answer(told: Told, results: Sequence[Mapping[str, Any]], provider: str) -> ShownMessage:
+    """The answer as the next model call of this run is shown it, with the results of its calls."""
+    ids = {call["id"]: call["providerCallId"] for call in told["toolCalls"]}
+    state = told.get("providerState")
+    return ShownMessage(
+        role="assistant",
+        content=told["text"],
+        tool_calls=tuple(
+            ShownCall(id=call["providerCallId"], name=call["name"], input=call["input"]) for call in told["toolCalls"]
+        ),
+        tool_results=tuple(show_result(ids[result["id"]], result) for result in results),
+        provider_state=state["state"] if state and state["provider"] == provider else None,
+    )
+
+
+def finish_frame(told: Told) -> Frame:
+    return frames.step_finish(told["usage"], told.get("reasoningMs"), told["modelId"])
+
+
+def _payload(answer: Answer, message_id: str | None, usage: dict[str, Any], provider: str) -> dict[str, Any]:
+    reply = answer.reply
+    payload: dict[str, Json] = {
+        "messageId": message_id,
+        "text": reply.text if reply.text.strip() else "",
+        "toolCalls": [
+            {
+                "id": call.id,
+                "providerCallId": call.provider_call_id,
+                "name": call.name,
+                "input": call.input,
+                "kind": call.kind,
+            }
+            for call in answer.calls
+        ],
+        "usage": usage,
+        "modelId": answer.model_id,
+        "stop": reply.stop,
+    }
+    state = None if reply.provider_state is None else {"provider": provider, "state": reply.provider_state}
+    optional = {
+        "reasoning": reply.reasoning or None,
+        "reasoningMs": answer.reasoning_ms,
+        "ui": answer.ui or None,
+        "providerState": state,
+    }
+    return payload | {name: value for name, value in optional.items() if value is not None}
+
+
+def _message(run: Run, told: Told) -> AppendMessage:
+    state = told.get("providerState")
+    return AppendMessage(
+        id=told["messageId"],
+        thread_id=run.thread_id,
+        role="assistant",
+        content=told["text"],
+        tool_calls=told["toolCalls"] or None,
+        usage=told["usage"],
+        agent_name=run.agent_name,
+        persona=run.persona,
+        run_id=run.id,
+        reasoning=told.get("reasoning"),
+        reasoning_ms=told.get("reasoningMs"),
+        ui=told.get("ui"),
+        provider_state=None if state is None else json.dumps(state),
+    )

@@ -1,0 +1,40 @@
+"""Asking a run to stop: a terminal of its own (03 §7)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from agent.domain.actor import Actor
+from agent.domain.states import TERMINAL_RUN
+from agent.errors import NotAllowed, NotFound
+from agent.flows import dispatch
+from agent.flows.settlement import close_stream, settle_cancelled
+from agent.store import get_store
+
+
+def cancel(actor: Actor, run_id: str) -> bool:
+    """Stop an own run that is open; False when it settled by itself meanwhile. A finished run is not found."""
+    scope = get_store().run_scope(run_id)
+    if scope is None:
+        raise NotFound
+    if not actor.same_as(scope.owner):
+        raise NotAllowed
+    if scope.status in TERMINAL_RUN:
+        raise NotFound
+    return stop(run_id)
+
+
+def stop(run_id: str) -> bool:
+    """Stop a run whoever asks: settled at once when no worker has it, else at its next border."""
+    store = get_store()
+    with store.atomic():
+        answer = store.request_cancel(run_id)
+        if answer == "requested":
+            store.on_commit(partial(dispatch.signal, run_id))
+    if answer != "settle_now":
+        return answer == "requested"
+    run = store.get_run(run_id)
+    if run is None or not settle_cancelled(run):
+        return False
+    close_stream(run)
+    return True

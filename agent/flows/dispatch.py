@@ -1,0 +1,59 @@
+"""Handing over after commit: ids only. A lost or doubled hand-over changes nothing, the row decides."""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+from django.utils.module_loading import import_string
+
+from agent.conf import agent_settings
+
+
+class Runner(Protocol):
+    """Where runs are driven (spec 03 §8)."""
+
+    def start(self, run_id: str) -> None:
+        """Take the run up, now or when there is room."""
+
+    def signal(self, run_id: str) -> None:
+        """A decision or a cancel is there for the run."""
+
+    def is_alive(self, run_id: str) -> bool | None:
+        """Whether the run is being driven; None = cannot tell, which counts as alive."""
+
+    def stop(self, grace_seconds: float) -> None:
+        """Stop claiming; give running loops that long to reach a border, then release their runs."""
+
+
+RUNNERS = {"inline": "agent.runners.inline.InlineRunner", "celery": "agent.runners.celery.CeleryRunner"}
+
+_runner: Runner | None = None
+_lock = threading.Lock()
+
+
+def runner() -> Runner:
+    """The runner of this process, made at the first use."""
+    global _runner
+    with _lock:
+        if _runner is None:
+            name = agent_settings().runner
+            _runner = import_string(RUNNERS.get(name, name))()
+        return _runner
+
+
+def stop(grace_seconds: float = 10) -> None:
+    """Stop this process's runner, if it has one; the next hand-over makes a new one."""
+    global _runner
+    with _lock:
+        stopping, _runner = _runner, None
+    if stopping is not None:
+        stopping.stop(grace_seconds)
+
+
+def run(run_id: str) -> None:
+    runner().start(run_id)
+
+
+def signal(run_id: str) -> None:
+    runner().signal(run_id)

@@ -1,0 +1,114 @@
+"""Ledger rows of a turn: one a model call, and one for every attempt that may have cost money (spec 03 §4)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from agent.domain.commands import RecordUsage
+from agent.domain.model_calls import ModelRequest, Reply, Usage
+from agent.domain.pricing import usd
+from agent.domain.snapshots import Run, UsageEntry
+from agent.domain.states import TokensSource, UsagePurpose
+
+BYTES_A_TOKEN = 4  # the same rough estimate as for history windows (spec 04 §2)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """Token counts and where they come from."""
+
+    usage: Usage
+    source: TokensSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Broken:
+    """An attempt of a model call that broke off; `number` counts them within a run attempt, from 1."""
+
+    step: str
+    number: int
+    model_id: str
+    counted: Counted
+
+
+def count_reply(request: ModelRequest, reply: Reply) -> Counted:
+    """What a finished call used. A vendor that says nothing, or 0 for an answer with text, is estimated, not free."""
+    usage = reply.usage
+    said_something = bool(reply.text or reply.tool_calls or reply.reasoning)
+    if usage is not None and (usage.input_tokens or usage.output_tokens or not said_something):
+        return Counted(usage=usage, source=TokensSource.REPORTED)
+    if not said_something:
+        return Counted(usage=Usage(), source=TokensSource.MISSING)
+    shown = reply.text + (reply.reasoning or "") + "".join(_text(call.input) for call in reply.tool_calls)
+    return _estimated(request, shown)
+
+
+def count_broken(request: ModelRequest, usage: Usage | None, streamed: str) -> Counted:
+    """What a call used that broke off: as reported, else estimated from what was streamed, else missing."""
+    if usage is not None:
+        return Counted(usage=usage, source=TokensSource.REPORTED)
+    if streamed:
+        return _estimated(request, streamed)
+    return Counted(usage=Usage(), source=TokensSource.MISSING)
+
+
+def row(run: Run, counted: Counted, *, model_id: str, step_key: str, message_id: str | None = None) -> RecordUsage:
+    """The ledger row of a chat call of this run."""
+    usage = counted.usage
+    return RecordUsage(
+        thread_id=run.thread_id,
+        run_id=run.id,
+        message_id=message_id,
+        actor_ref=run.actor.ref,
+        tenant_ref=run.actor.tenant_ref,
+        agent_name=run.agent_name,
+        model_id=model_id,
+        purpose=UsagePurpose.CHAT,
+        step_key=step_key,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_write_tokens=usage.cache_write_tokens,
+        cache_read_tokens=usage.cache_read_tokens,
+        cache_write_1h_tokens=usage.cache_write_1h_tokens,
+        tokens_source=counted.source,
+        reported_cost_usd=usage.reported_cost_usd,
+    )
+
+
+def broken_row(run: Run, broken: Broken, *, run_attempt: int) -> RecordUsage:
+    key = f"{broken.step}#{run_attempt}.{broken.number}"
+    return row(run, broken.counted, model_id=broken.model_id, step_key=key)
+
+
+def message_usage(entry: UsageEntry) -> dict[str, Any]:
+    """The usage of a step as its message and its `step-finish` frame carry it; `costUsd` null means unpriced."""
+    counts = {
+        "inputTokens": entry.input_tokens,
+        "outputTokens": entry.output_tokens,
+        "cacheWriteTokens": entry.cache_write_tokens,
+        "cacheReadTokens": entry.cache_read_tokens,
+    }
+    usage: dict[str, Any] = {name: count for name, count in counts.items() if count is not None}
+    usage["costUsd"] = None if entry.cost_nanos is None else usd(entry.cost_nanos)
+    return usage
+
+
+def _estimated(request: ModelRequest, streamed: str) -> Counted:
+    sent = request.system + "".join(
+        message.content
+        + _text([call.input for call in message.tool_calls])
+        + _text([result.output for result in message.tool_results])
+        for message in request.messages
+    )
+    usage = Usage(input_tokens=_tokens(sent), output_tokens=_tokens(streamed))
+    return Counted(usage=usage, source=TokensSource.ESTIMATED)
+
+
+def _tokens(text: str) -> int:
+    return -(-len(text.encode(errors="replace")) // BYTES_A_TOKEN)
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)

@@ -1,0 +1,327 @@
+"""The turn: numbered steps, each recorded once (spec 03 §3-4). Between them only pure code runs.
+
+Read it as the table of commits in DESIGN.md: `begin` is the second; each pass of `_step` makes one for the model's
+answer and one a batch of tools; the last answer commits together with the title and the end of the run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, cast
+
+from agent.conf import agent_settings
+from agent.db import in_db
+from agent.domain import frames, transcript
+from agent.domain.clock import wire_time
+from agent.domain.commands import RunEnd, RunStart
+from agent.domain.history import HistoryPolicyContext
+from agent.domain.model_calls import Frame, ModelRequest, ShownMessage
+from agent.domain.snapshots import RunLease
+from agent.domain.states import RunStatus
+from agent.domain.titles import title_for, wants_title
+from agent.errors import Cancelled, LeaseLost, ModelNoOutput, NotFound
+from agent.flows import history, ledger, prompt
+from agent.flows.admission import PERSIST_USER, REGENERATE
+from agent.flows.answers import Told, blank, blank_told, finish_frame, record_answer, shown_answer
+from agent.flows.driver import Driver
+from agent.flows.journal import Attempt, Journal, NotSettled, Unit
+from agent.flows.model_call import Answer, ModelCall
+from agent.flows.settlement import Leftovers
+from agent.flows.tool_step import ToolStep
+from agent.flows.tools import Offered, offer
+from agent.registry import (
+    UNNAMED,
+    AgentDefinition,
+    OfferContext,
+    PromptContext,
+    ToolContext,
+    provider_for,
+    registry,
+    resolve_history,
+)
+from agent.sinks.writer import FrameWriter
+from agent.store.base import AgentStore
+
+T = TypeVar("T")
+
+STAGES = "run:prompt-stages"
+
+
+class Turn:
+    """One run in the hands of the worker that holds its lease; `writer` is opened by the runner."""
+
+    writer: FrameWriter
+
+    def __init__(self, store: AgentStore, lease: RunLease, driver: Driver) -> None:
+        opened = store.open_run(lease.run_id)
+        if opened is None:
+            raise NotFound
+        self.store, self.lease, self.run = store, lease, opened.run
+        self.broken: Exception | None = None
+        self._driver = driver
+        self._journal = Journal(store, lease, opened)
+        self._definition = _definition(self.run.agent_name)
+        self._provider_name, self._provider, self._model = provider_for(self.run.model_id)
+        self._shown: list[ShownMessage] = []
+        self._taken_ids: set[str] = set()
+        self._call: ModelCall | None = None
+        self._answer: Answer | None = None
+        self._stages: dict[str, Any] | None = None
+        self._first: Attempt | None = None
+        self._title: str | None = None
+
+    def begin(self) -> None:
+        """Load the thread and resolve the prompt; a prompt that has to be called for waits for `play`."""
+        with self._journal.unit() as unit:
+            unit.write(REGENERATE if self.run.input.get("regenerate") else PERSIST_USER, _never)
+            self._load(unit)
+            if prompt.is_static(self._definition) or self._journal.holds(STAGES):
+                self._start(unit, prompt.static_parts(self._definition))
+
+    async def play(self) -> None:
+        """Model calls and tools until the answer; returns when the run is settled as completed."""
+        if self.broken is not None:
+            raise self.broken
+        if self._first is None:
+            parts = await prompt.resolve_parts(self._definition, self._prompt_context())
+            await in_db(self._start_late, parts)
+        attempt, steps = self._first, self._stages["maxSteps"] if self._stages else 0
+        for step in range(steps):
+            assert attempt is not None
+            attempt = await self._step(step, attempt, last=step + 1 == steps)
+            if attempt is None:
+                return
+
+    def leftovers(self) -> Leftovers:
+        """What a model call that was not recorded leaves behind for the settlement."""
+        if self._call is None:
+            return Leftovers()
+        rows = [ledger.broken_row(self.run, one, run_attempt=self.lease.attempt) for one in self._call.broken]
+        if self._answer is not None:
+            key = f"llm:{self._call.step}"
+            rows.append(ledger.row(self.run, self._answer.counted, model_id=self._answer.model_id, step_key=key))
+        return Leftovers(usage=rows, retries=max(0, len(self._call.broken) - 1), text=self._call.text)
+
+    def _load(self, unit: Unit) -> None:
+        context = HistoryPolicyContext(
+            thread_id=self.run.thread_id, actor=self.run.actor, agent_name=self.run.agent_name
+        )
+        policy = resolve_history(self._definition)
+        if unit.patched("agent:selected-history"):
+            self._loaded = unit.write("load:thread", history.load, self.store, policy, context)
+            messages: Sequence[Any] = history.messages_of(self._loaded)
+        else:
+            self._loaded = unit.write("load:thread", history.load_whole, self.store, context)
+            messages = policy.select(history.messages_of(self._loaded), context).keep
+        self._asked = next((message.content for message in reversed(messages) if message.role == "user"), "")
+        self._shown = transcript.show(messages)
+
+    def _start_late(self, parts: list[str]) -> None:
+        with self._journal.unit() as unit:
+            self._start(unit, parts)
+
+    def _start(self, unit: Unit, parts: list[str]) -> None:
+        self._stages = unit.write(STAGES, self._prompt_stages, parts)
+        digest = prompt.prompt_hash(self._stages["prompt"])
+        unit.start = RunStart(
+            prompt_hash=digest,
+            agent_name=self.run.agent_name,
+            model_id=self.run.model_id,
+            persona=self.run.persona,
+            parent_run_id=self.run.parent_run_id,
+        )
+        unit.write("persist:run:start", lambda: {"promptHash": digest, "startedAt": wire_time(self.store.clock())})
+        self._first = unit.mark("llm:0")
+
+    def _prompt_stages(self, parts: list[str]) -> dict[str, Any]:
+        """What decides the shape of the run, so that later declarations cannot change it."""
+        steps = self._definition.max_steps or agent_settings().max_steps
+        return {"prompt": parts, "maxSteps": steps, "model": self.run.model_id}
+
+    async def _step(self, step: int, attempt: Attempt, *, last: bool) -> Attempt | None:
+        """One model call and the tools it asks for; the next step's attempt, None when the run is settled."""
+        self._border()
+        offered = await offer(self._definition, ctx=self._offer_context())
+        if not attempt.done:
+            self._answer = await self._driver.abortable(self._ask(step, attempt, offered))
+        told, tools, refused = await in_db(self._record_answer, step, attempt, offered)
+        if tools is None:
+            self._finish(told)
+            return None
+        for frame in refused:
+            self.writer.write(frame)
+        return await self._run_tools(step, told, tools, last=last)
+
+    async def _ask(self, step: int, attempt: Attempt, offered: Sequence[Offered]) -> Answer:
+        stages = self._stages or {}
+        system, messages = transcript.lawful(
+            prompt.JOINT.join(stages["prompt"]), self._shown, transcript.manners_of(self._provider)
+        )
+        self._call = ModelCall(
+            provider=self._provider,
+            request=ModelRequest(
+                system=system,
+                messages=messages,
+                tools=tuple(one.spec for one in offered),
+                model=self._model,
+                cancelled=self._driver.cancelled,
+                idempotency_key=f"{self.run.id}:llm:{step}",
+            ),
+            writer=self.writer,
+            step=step,
+            kinds={one.spec.name: one.kind for one in offered},
+            repeats=self.lease.attempt - 1 if attempt.repeated else 0,
+            retries=agent_settings().model_retries,
+            model_id=self.run.model_id or self._model or self._provider_name,
+            taken_ids=self._taken_ids,
+        )
+        return await self._call.run()
+
+    def _record_answer(
+        self, step: int, attempt: Attempt, offered: Sequence[Offered]
+    ) -> tuple[Told, ToolStep | None, list[Frame]]:
+        """Record the answer; without calls the run ends with it, else the first batch of calls is admitted."""
+        answer, tools, refused = self._answer, None, []
+
+        def record(unit: Unit) -> Told:
+            return cast(Told, unit.settle(attempt, self._answer_rows, step, attempt))
+
+        calls = answer.calls if answer is not None else attempt.payload()["toolCalls"]
+        if calls:
+            with self._journal.unit() as unit:
+                told = record(unit)
+                tools = ToolStep(self.store, self.run, told, offered, self._tool_context)
+                refused = tools.admit_next(unit)
+        elif step == 0 and (blank(answer) if answer is not None else blank_told(attempt.payload())):
+            with self._journal.unit() as unit:
+                record(unit)
+            self._call = self._answer = None
+            raise ModelNoOutput
+        else:
+            told = self._closing(record)
+        self._call = self._answer = None
+        self._taken_ids.update(call["providerCallId"] for call in told["toolCalls"])
+        return told, tools, refused
+
+    def _answer_rows(self, step: int, attempt: Attempt) -> Told:
+        answer = self._answer
+        assert answer is not None
+        retries = len(answer.broken) + attempt.repeated
+        if retries:
+            self.store.bump_run_retries(self.run.id, retries)
+        return record_answer(
+            self.store, self.run, answer, step=step, run_attempt=self.lease.attempt, provider=self._provider_name
+        )
+
+    async def _run_tools(self, step: int, told: Told, tools: ToolStep, *, last: bool) -> Attempt | None:
+        next_attempt, over = None, False
+        while next_attempt is None and not over:
+            self._border()
+            outcomes = await tools.run()
+            settled, next_attempt, over = await in_db(self._record_tools, step, tools, outcomes, last)
+            for frame in settled:
+                self.writer.write(frame)
+        if over:
+            self._finish(told)
+            return None
+        self.writer.write(finish_frame(told))
+        self._shown.append(shown_answer(told, tools.results, self._provider_name))
+        return next_attempt
+
+    def _record_tools(
+        self, step: int, tools: ToolStep, outcomes: Sequence[Any], last: bool
+    ) -> tuple[list[Frame], Attempt | None, bool]:
+        """Record a batch; then admit the next one, or close the step and begin a model call, or end the run."""
+        if not tools.more and (last or tools.ends_turn(outcomes)):
+
+            def record(unit: Unit) -> list[Frame]:
+                told = tools.settle(unit, outcomes)
+                tools.close(unit, step)
+                return told
+
+            return self._closing(record), None, True
+        with self._journal.unit() as unit:
+            told = tools.settle(unit, outcomes)
+            if tools.more:
+                return told + tools.admit_next(unit), None, False
+            tools.close(unit, step)
+            return told, unit.mark(f"llm:{step + 1}"), False
+
+    def _closing(self, record: Callable[[Unit], T]) -> T:
+        """A unit that settles the run too. Asked to stop meanwhile, it records its work and the run is cancelled."""
+        try:
+            with self._journal.unit() as unit:
+                recorded = record(unit)
+                self._end(unit)
+            return recorded
+        except NotSettled:
+            run = self.store.get_run(self.run.id)
+            if run is None or run.attempt != self.lease.attempt or run.cancel_requested_at is None:
+                raise LeaseLost from None
+        with self._journal.unit() as unit:
+            record(unit)
+        self._call = self._answer = None
+        raise Cancelled
+
+    def _end(self, unit: Unit) -> None:
+        if wants_title(self._loaded["title"]) and not self.run.depth:
+            self._title = unit.write("persist:title", lambda: {"title": title_for(self._asked)})["title"]
+        unit.write("persist:run:end", self._release)
+        unit.end(RunEnd(status=RunStatus.COMPLETED))
+
+    def _release(self) -> dict[str, Any]:
+        self.store.release_active_run(self.run.thread_id, self.run.id, title=self._title)
+        return {"outcome": RunStatus.COMPLETED, "started": None}
+
+    def _finish(self, told: Told) -> None:
+        self.writer.write(finish_frame(told))
+        if self._title is not None:
+            self.writer.write(frames.title(self._title))
+
+    def _border(self) -> None:
+        """Where a run looks whether it was asked to stop; no position is spent on it."""
+        if self._journal.cancel_requested:
+            raise Cancelled
+        self._driver.border()
+
+    def _offer_context(self) -> OfferContext:
+        return OfferContext(**self._told_to_host())
+
+    def _prompt_context(self) -> PromptContext:
+        told = self._told_to_host()
+        del told["ui_capabilities"]
+        return PromptContext(**told)
+
+    def _tool_context(self, call_id: str) -> ToolContext:
+        return ToolContext(
+            **self._told_to_host(),
+            tool_call_id=call_id,
+            store=self.store,
+            request_id=self.run.input.get("requestId"),
+            cancelled=self._driver.cancelled,
+            emit=self.writer.write_soon,
+        )
+
+    def _told_to_host(self) -> dict[str, Any]:
+        run = self.run
+        return {
+            "actor": run.actor,
+            "agent_name": run.agent_name,
+            "thread_id": run.thread_id,
+            "run_id": run.id,
+            "persona": run.persona,
+            "page_context": run.input.get("pageContext"),
+            "ui_capabilities": run.input.get("uiCapabilities"),
+            "host": run.input.get("hostContext"),
+        }
+
+
+def _definition(agent_name: str | None) -> AgentDefinition:
+    """Today's declaration; an agent that was removed goes on with the journaled prompt and without tools."""
+    if agent_name is None:
+        return UNNAMED
+    return registry().agent(agent_name) or UNNAMED
+
+
+def _never() -> None:
+    raise AssertionError("position 0 is recorded by the admission")

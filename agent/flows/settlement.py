@@ -1,0 +1,106 @@
+"""Ending a run that did not complete: one transaction, fenced by the worker's lease when there is one (03 §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agent.conf import agent_settings
+from agent.domain import frames
+from agent.domain.commands import AppendMessage, RecordUsage, RunEnd
+from agent.domain.snapshots import Run, RunLease
+from agent.domain.states import RunStatus
+from agent.errors import AgentError, LeaseLost, ModelError, ModelNoOutput, OverQuota, ReplayDiverged
+from agent.flows.stream import GENERIC
+from agent.sinks import get_sink
+from agent.store import get_store
+from agent.store.base import AgentStore
+
+STOPPED = "The answer was stopped before this call completed."
+FAILED = "The answer failed before this call completed."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftovers:
+    """What an unfinished model call leaves to be recorded: its ledger rows, and the text that was shown."""
+
+    usage: Sequence[RecordUsage] = ()
+    retries: int = 0
+    text: str = ""
+
+
+def settle_cancelled(run: Run, *, lease: RunLease | None = None, left: Leftovers | None = None) -> bool:
+    """Settle as cancelled; False when the run is over already. Text that was shown stays in the thread."""
+    return _settle(run, RunEnd(status=RunStatus.CANCELLED), STOPPED, lease, left or Leftovers())
+
+
+def settle_failed(run: Run, error: BaseException, *, lease: RunLease | None = None, left: Leftovers) -> bool:
+    """Settle as failed with the code of the error and its raw text."""
+    end = RunEnd(status=RunStatus.FAILED, error_code=code_of(error), error_message=raw_text(error))
+    return _settle(run, end, FAILED, lease, Leftovers(usage=left.usage, retries=left.retries))
+
+
+def hand_back(run: Run, lease: RunLease, left: Leftovers) -> bool:
+    """Release a run that goes on elsewhere, with the ledger rows of the call that broke off."""
+    store = get_store()
+    with store.atomic():
+        for usage in left.usage:
+            store.record_usage(usage)
+        return store.release_run(lease)
+
+
+def code_of(error: BaseException) -> str:
+    """The code a run fails with; whatever has none of its own is `run_failed`."""
+    kept = (ModelNoOutput, OverQuota, ReplayDiverged)
+    return error.code if isinstance(error, kept) else "run_failed"
+
+
+def raw_text(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+
+
+def shown_error(error: BaseException) -> dict[str, Any]:
+    """`{code, message}` for followers: our own sentence where the code has one, else generic unless exposed."""
+    code = code_of(error)
+    if isinstance(error, AgentError) and (code != "run_failed" or isinstance(error, ModelError)):
+        return {"code": code, "message": error.message}
+    return {"code": code, "message": raw_text(error) if agent_settings().expose_errors else GENERIC}
+
+
+def close_stream(run: Run, *, error: dict[str, Any] | None = None) -> None:
+    """Write the last frames of a run that no worker drives: `cancelled` unless it failed, then the end."""
+    last = () if error else (frames.encode(frames.cancelled()),)
+    get_sink().finish(run.stream_run_id, last, error)
+
+
+def _settle(run: Run, end: RunEnd, reason: str, lease: RunLease | None, left: Leftovers) -> bool:
+    store = get_store()
+    try:
+        with store.atomic():
+            store.release_active_run(run.thread_id, run.id)  # first: it locks the thread's row
+            _keep(store, run, left)
+            store.fail_unsettled_tool_calls(run.id, reason)
+            if not store.record_run_end(run.id, end, lease=lease):
+                raise LeaseLost
+    except LeaseLost:
+        return False
+    return True
+
+
+def _keep(store: AgentStore, run: Run, left: Leftovers) -> None:
+    for usage in left.usage:
+        store.record_usage(usage)
+    if left.retries:
+        store.bump_run_retries(run.id, left.retries)
+    if left.text.strip():
+        store.append_message(
+            AppendMessage(
+                thread_id=run.thread_id,
+                role="assistant",
+                content=left.text,
+                agent_name=run.agent_name,
+                persona=run.persona,
+                run_id=run.id,
+            )
+        )

@@ -1,0 +1,1 @@
+"""Where a run is driven, nothing else."""

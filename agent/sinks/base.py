@@ -1,0 +1,28 @@
+"""The promise of a sink (spec 05 §5): where frames are kept and followed."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Protocol
+
+from agent.domain.snapshots import NumberedFrame
+from agent.sinks.writer import FrameWriter
+
+
+class FrameSink(Protocol):
+    def open(self, run_id: str, attempt: int) -> FrameWriter:
+        """The writer of a run, on the running loop; writes of an older attempt are refused with `LeaseLost`."""
+
+    def subscribe(self, run_id: str, after: int = 0) -> AsyncIterator[NumberedFrame]:
+        """Replay above `after`, then follow; ends after the terminal row, which is yielded too."""
+
+    def finish(self, run_id: str, frames: Sequence[str], error: dict[str, Any] | None = None) -> None:
+        """Write last frames and the terminal row of a run that no worker drives; nothing when it has ended."""
+
+    def close(self, run_id: str) -> None:
+        """Drop everything of the run."""
+
+    def has(self, run_id: str) -> bool: ...
+
+    def purge_expired(self) -> int:
+        """Remove the streams whose last write is older than the TTL; how many runs."""

@@ -1,0 +1,121 @@
+"""Frames as rows: followed by every process on the database, woken at once inside the writer's own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from agent.db import in_db
+from agent.domain.snapshots import NumberedFrame
+from agent.domain.states import TERMINAL_RUN
+from agent.sinks.wake import Wakes
+from agent.sinks.writer import FLUSH_MS, FrameWriter
+from agent.store.base import AgentStore
+
+PAGE = 500
+LOOK_SECONDS = 30  # how often a silent follower looks at the run's row
+
+
+class DatabaseSink:
+    """Rows of `agent_stream_frame`. Options: `flush_ms`, `poll_ms`, `idle_poll_ms`, `idle_after_ms`, `ttl_seconds`."""
+
+    def __init__(
+        self,
+        store: AgentStore,
+        *,
+        flush_ms: int = FLUSH_MS,
+        poll_ms: int = 250,
+        idle_poll_ms: int = 1000,
+        idle_after_ms: int = 5000,
+        ttl_seconds: int = 3600,
+    ) -> None:
+        self._store = store
+        self._flush_ms = flush_ms
+        self._poll = poll_ms / 1000
+        self._idle_poll = max(idle_poll_ms, poll_ms) / 1000
+        self._idle_after = idle_after_ms / 1000
+        self._ttl = ttl_seconds
+        self._wakes = Wakes()
+        self._writers: dict[tuple[str, int], FrameWriter] = {}
+
+    def open(self, run_id: str, attempt: int) -> FrameWriter:
+        key = (run_id, attempt)
+        if key not in self._writers:
+            self._writers[key] = self._writer(run_id, attempt)
+        return self._writers[key]
+
+    def _writer(self, run_id: str, attempt: int) -> FrameWriter:
+        async def append(frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
+            await in_db(self._append, run_id, attempt, frames, error)
+            self._wakes.publish(run_id)
+
+        def forget() -> None:
+            self._writers.pop((run_id, attempt), None)
+
+        return FrameWriter(append, flush_ms=self._flush_ms, closed=forget)
+
+    def _append(
+        self, run_id: str, attempt: int | None, frames: Sequence[str | None], error: dict[str, Any] | None
+    ) -> None:
+        if error is None:
+            self._store.append_frames(run_id, frames, attempt=attempt)
+            return
+        with self._store.atomic():
+            if len(frames) > 1:
+                self._store.append_frames(run_id, frames[:-1], attempt=attempt)
+            self._store.append_frame(run_id, None, error, attempt=attempt)
+
+    async def subscribe(self, run_id: str, after: int = 0) -> AsyncIterator[NumberedFrame]:
+        with self._wakes.listening(run_id) as bell:
+            silent = 0.0
+            while True:
+                page = await in_db(self._store.read_frames, run_id, after, PAGE)
+                for frame in page:
+                    yield frame
+                    if frame.terminal:
+                        return
+                if page:
+                    after, silent = page[-1].seq, 0.0
+                    if len(page) == PAGE:
+                        continue
+                wait = self._poll if silent < self._idle_after else self._idle_poll
+                if not await bell.wait(wait):
+                    silent += wait
+                if silent >= LOOK_SECONDS:
+                    silent = self._idle_after
+                    closing = await in_db(self._closing, run_id, after)
+                    if closing is not None:
+                        yield closing
+                        return
+
+    def _closing(self, run_id: str, after: int) -> NumberedFrame | None:
+        """The end of a run that is over without a terminal row, so that nobody waits for ever."""
+        scope = self._store.run_scope(run_id)
+        if scope is not None and scope.status not in TERMINAL_RUN:
+            return None
+        if self._store.last_seq(run_id) > after:
+            return None
+        failed = scope is None or scope.status == "failed"
+        error = {"code": (scope and scope.error_code) or "run_failed", "message": ""} if failed else None
+        return NumberedFrame(seq=after + 1, frame=None, error=error)
+
+    def finish(self, run_id: str, frames: Sequence[str], error: dict[str, Any] | None = None) -> None:
+        self._append(run_id, None, [*frames, None], error)
+        self._wakes.publish(run_id)
+
+    def close(self, run_id: str) -> None:
+        self._store.remove_frames([run_id])
+
+    def has(self, run_id: str) -> bool:
+        return self._store.has_frames(run_id)
+
+    def purge_expired(self) -> int:
+        if not self._ttl:
+            return 0
+        cutoff = self._store.clock() - timedelta(seconds=self._ttl)
+        gone = 0
+        while run_ids := self._store.lapsed_streams(int(cutoff.timestamp() * 1000)):
+            self._store.remove_frames(run_ids)
+            gone += len(run_ids)
+        return gone

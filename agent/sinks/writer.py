@@ -1,0 +1,123 @@
+"""Writing a stream: text is gathered, everything else keeps its place, and the disk is never waited for by a delta."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol
+
+from agent.domain.frames import encode, is_text
+from agent.domain.model_calls import Frame
+
+FLUSH_MS = 50
+FIRST_TEXT_AFTER = frozenset({"step-start", "step-restart"})
+
+
+class Append(Protocol):
+    """Store rows of a run's stream: frames as text, the last of them maybe the terminal row (None, with its error)."""
+
+    def __call__(self, frames: Sequence[str | None], error: dict[str, Any] | None) -> Awaitable[None]: ...
+
+
+class FrameWriter:
+    """The one writer of a run in a process, shared by a parent and its delegates so that their order is kept.
+
+    `write` never waits: rows are stored by a task of their own, one insert for all that gathered meanwhile. An error
+    of such a write is raised by the next call. The first text of a step is stored at once, later text after
+    `flush_ms` from the first gathered delta, and before any other frame.
+    """
+
+    def __init__(self, append: Append, *, flush_ms: int = FLUSH_MS, closed: Callable[[], None] | None = None) -> None:
+        self._append = append
+        self._flush_seconds = flush_ms / 1000
+        self._closed = closed
+        self._text: list[str] = []
+        self._rows: list[str | None] = []
+        self._error: dict[str, Any] | None = None
+        self._failure: BaseException | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._first_text = False
+        self._ended = False
+        self._loop = asyncio.get_running_loop()
+
+    def write(self, frame: Frame) -> None:
+        """Take a frame; raises the failure of an earlier write, and after the end of the stream."""
+        if self._failure is not None or self._ended:
+            self._refuse()
+        if is_text(frame):
+            self._gather(frame["text"])
+            return
+        self._give_text()
+        self._first_text = frame["kind"] in FIRST_TEXT_AFTER
+        self._give(encode(frame))
+
+    def write_soon(self, frame: Frame) -> None:
+        """Take a frame from any thread."""
+        self._loop.call_soon_threadsafe(self.write, frame)
+
+    async def flush(self) -> None:
+        """Return when everything written so far is stored."""
+        self._give_text()
+        while self._task is not None:
+            await asyncio.shield(self._task)
+        if self._failure is not None:
+            self._refuse()
+
+    async def end(self) -> None:
+        """Close the stream; a second end adds nothing."""
+        await self._close(None)
+
+    async def fail(self, error: dict[str, Any]) -> None:
+        """Close the stream of a failed run with `{code, message}`."""
+        await self._close(error)
+
+    async def _close(self, error: dict[str, Any] | None) -> None:
+        if not self._ended:
+            self._give_text()
+            self._ended = True
+            self._error = error
+            self._give(None)
+        await self.flush()
+        if self._closed is not None:
+            self._closed()
+
+    def _gather(self, text: str) -> None:
+        if self._first_text or not self._flush_seconds:
+            self._first_text = False
+            self._give(encode({"kind": "text", "text": text}))
+            return
+        self._text.append(text)
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._flush_seconds, self._give_text)
+
+    def _give_text(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._text:
+            text = "".join(self._text)
+            self._text.clear()
+            self._give(encode({"kind": "text", "text": text}))
+
+    def _give(self, row: str | None) -> None:
+        self._rows.append(row)
+        if self._task is None:
+            self._task = self._loop.create_task(self._store())
+
+    async def _store(self) -> None:
+        try:
+            while self._rows:
+                rows, self._rows = self._rows, []
+                await self._append(rows, self._error if rows[-1] is None else None)
+        except BaseException as failure:
+            self._failure = failure
+            if not isinstance(failure, Exception) and not getattr(failure, "agent_signal", False):
+                raise
+        finally:
+            self._task = None
+
+    def _refuse(self) -> None:
+        if self._failure is not None:
+            raise self._failure
+        raise RuntimeError("the stream of this run has ended")
