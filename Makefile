@@ -33,7 +33,7 @@ check: setup ## linters, types, layers, migrations, deployment and OpenAPI check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports --no-logo
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(MANAGE) makemigrations --check --dry-run
 	$(DEPLOY) $(MANAGE) check --deploy --fail-level WARNING
 	$(MANAGE) spectacular --validate --fail-on-warn --file /dev/null
@@ -48,7 +48,7 @@ pins: setup ## choose the newest versions and write requirements/*.txt again
 	&& $$PIN dev.in -o dev.txt && $$PIN demo.in -c dev.txt -o demo.txt
 
 clean: ## remove the environment, the demo's data and all caches
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .schemathesis var
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis var
 	rm -f demo.sqlite3 demo.sqlite3-wal demo.sqlite3-shm
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
