@@ -18,7 +18,7 @@ from agent import setting_rules as rules
 from agent.domain.history import History
 from agent.setting_rules import CatalogueModel, Rule
 
-__all__ = ["AgentSettings", "CatalogueModel", "agent_settings", "resolved", "setting_problems"]
+__all__ = ["AgentSettings", "CatalogueModel", "agent_settings", "import_path", "resolved", "setting_problems"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -68,7 +68,8 @@ class AgentSettings:
     @cached_property
     def store(self) -> object:
         """The store class, or an object that keeps the promise."""
-        return resolved("STORE", self.paths["STORE"])
+        named: object = resolved("STORE", self.paths["STORE"])
+        return named
 
     @cached_property
     def permission_classes(self) -> tuple[Any, ...]:
@@ -177,18 +178,26 @@ def setting_problems() -> list[str]:
     return list(_problems(raw)) or list(_import_problems(raw))
 
 
-def resolved(key: str, named: object) -> object:
-    """What a dotted path names; anything but text is the thing itself."""
+def import_path(path: str) -> Any:  # noqa: ANN401 - whatever is named
+    """What a dotted path names; `ImproperlyConfigured` when it does not import."""
+    try:
+        return import_string(path)
+    except (ImportError, ValueError) as error:
+        raise ImproperlyConfigured(f"{path!r} does not import ({error}).") from error
+
+
+def resolved(key: str, named: object) -> Any:  # noqa: ANN401 - whatever is named
+    """What a setting names by path; anything but text is the thing itself."""
     if not isinstance(named, str):
         return named
     try:
-        return import_string(named)
-    except (ImportError, ValueError) as error:
-        raise ImproperlyConfigured(f"AGENT[{key!r}]: {named!r} does not import ({error}).") from error
+        return import_path(named)
+    except ImproperlyConfigured as error:
+        raise ImproperlyConfigured(f"AGENT[{key!r}]: {error}") from error
 
 
 def _made(key: str, paths: Mapping[str, object]) -> object:
-    found = resolved(key, paths[key])
+    found: object = resolved(key, paths[key])
     return found() if isinstance(found, type) else found
 
 

@@ -1,5 +1,6 @@
 """Agents, tools and personas by name, as hosts declare them; providers by dotted path."""
 
+from agent.conf import import_path
 from agent.registry.agents import agent
 from agent.registry.book import Registry, isolated_registry, registry
 from agent.registry.context import (
@@ -36,6 +37,7 @@ __all__ = [
     "ToolDefinition",
     "agent",
     "default_provider_name",
+    "import_path",
     "isolated_registry",
     "persona",
     "provider_for",

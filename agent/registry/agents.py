@@ -59,9 +59,9 @@ def agent(target: Any = None, /, **options: Any) -> Any:
     def declare(declared: type) -> type:
         definition = _define(declared, options)
         declared.__agent__ = definition  # type: ignore[attr-defined]
-        registry().add_agent(definition)
+        registry.add_agent(definition)
         for method in definition.methods:
-            registry().add_tool(method)
+            registry.add_tool(method)
         return declared
 
     return declare if target is None else declare(target)
@@ -112,6 +112,6 @@ def _methods(declared: type, made: object, *, owner: str) -> Iterator[ToolDefini
     for base in reversed(declared.__mro__):
         written |= {name: each for name, each in vars(base).items() if hasattr(each, "__agent_tool_options__")}
     for name, function in written.items():
-        registry().claim_method(Origin.of(function))
+        registry.claim_method(Origin.of(function))
         if made is not None:
             yield define(getattr(made, name), function.__agent_tool_options__, owner=owner)

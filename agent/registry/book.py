@@ -141,20 +141,15 @@ def _shown(reference: object) -> str:
     return repr(reference if isinstance(reference, str) else getattr(reference, "__qualname__", reference))
 
 
-_registry = Registry()
-
-
-def registry() -> Registry:
-    """The declarations of this site."""
-    return _registry
+registry = Registry()  # the declarations of this site
 
 
 @contextmanager
 def isolated_registry() -> Iterator[Registry]:
     """An empty book for as long as a test needs one."""
-    global _registry
-    kept, _registry = _registry, Registry()
+    kept = dict(vars(registry))
+    vars(registry).update(vars(Registry()))
     try:
-        yield _registry
+        yield registry
     finally:
-        _registry = kept
+        vars(registry).update(kept)

@@ -30,5 +30,5 @@ def persona(
         roles=texts(roles) or (),
         origin=Origin(caller.f_globals.get("__name__", "?"), id, caller.f_lineno),
     )
-    registry().add_persona(definition)
+    registry.add_persona(definition)
     return definition

@@ -75,11 +75,11 @@ def tool(target: Any = None, /, **options: Any) -> Any:
     def declare(declared: Any) -> Any:  # noqa: ANN401 - what comes in goes out
         if _is_method(declared):
             declared.__agent_tool_options__ = options
-            registry().expect_method(Origin.of(declared))
+            registry.expect_method(Origin.of(declared))
         else:
             definition = define(declared, options)
             declared.__agent_tool__ = definition
-            registry().add_tool(definition)
+            registry.add_tool(definition)
         return declared
 
     return declare if target is None else declare(target)
