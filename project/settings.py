@@ -3,6 +3,7 @@
 DEBUG=1 (the default) is the demo on this machine; DEBUG=0 is a deployment and wants SECRET_KEY and ALLOWED_HOSTS.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -10,6 +11,7 @@ from urllib.parse import quote
 import django
 import environ
 
+from agent.providers.pydantic_ai import provider_from_environment
 from project.database import database
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -173,4 +175,11 @@ LOGGING = {
 
 # ---- the agent -------------------------------------------------------------------------------------------------------
 
-AGENT: dict[str, Any] = {}
+# With a key or a server's address in the environment a real model answers; else a script that needs nothing.
+_hosted_model = provider_from_environment(os.environ)
+
+AGENT: dict[str, Any] = {
+    "PROVIDERS": {"scripted": "project.scripted.shop", **({"environment": _hosted_model} if _hosted_model else {})},
+    "DEFAULT_PROVIDER": "environment" if _hosted_model else "scripted",
+    "SERVE_SCHEMA": True,
+}

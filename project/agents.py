@@ -1,0 +1,143 @@
+"""The demo's agent: the support desk of a small lamp shop, with three ways to read its orders."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+from pydantic import BaseModel, Field
+
+from agent import ToolContext, ToolError, agent, tool
+from project.shop.models import Order, OrderQuerySet
+
+STAFF = {"staff", "superuser"}
+MOST_ORDERS = 20
+
+PROMPT = """\
+You are the support desk of Lantern Lane, a small shop for lamps.
+Answer from the shop's own records, which you read with your tools; never guess a status, a date or an amount.
+Say what is asked first, in one or two short sentences, then what may help next.
+A customer sees only their own orders. If an order cannot be found, say so and ask for the number again.
+You cannot change anything yourself: for a refund, a new address or a cancellation, say that a colleague will do it.
+"""
+
+
+class Event(BaseModel):
+    at: datetime
+    text: str
+
+
+class Line(BaseModel):
+    quantity: int
+    product: str
+    price: str
+
+
+class OrderCard(BaseModel):
+    """An order as the agent reads it out."""
+
+    number: int
+    customer: str
+    status: str
+    placed_on: date
+    expected_on: date | None = None
+    delivered_on: date | None = None
+    carrier: str = ""
+    tracking_code: str = ""
+    total: str
+    lines: list[Line] = Field(default_factory=list)
+    last_event: Event | None = None
+
+
+class OrderList(BaseModel):
+    customer: str
+    orders: list[OrderCard]
+    more: bool = False
+
+
+class OrderHistory(BaseModel):
+    number: int
+    status: str
+    events: list[Event]
+
+
+def _dollars(cents: int) -> str:
+    return f"${cents // 100:,}.{cents % 100:02}"
+
+
+def _card(order: Order) -> OrderCard:
+    events = list(order.events.all())
+    return OrderCard(
+        number=order.number,
+        customer=order.customer.name,
+        status=order.get_status_display(),
+        placed_on=order.placed_on,
+        expected_on=order.expected_on,
+        delivered_on=order.delivered_on,
+        carrier=order.carrier,
+        tracking_code=order.tracking_code,
+        total=_dollars(order.total_cents),
+        lines=[
+            Line(quantity=line.quantity, product=line.product, price=_dollars(line.unit_cents))
+            for line in order.lines.all()
+        ],
+        last_event=Event(at=events[-1].at, text=events[-1].text) if events else None,
+    )
+
+
+def _is_staff(ctx: ToolContext) -> bool:
+    return bool(STAFF & set(ctx.actor.roles))
+
+
+def _readable(ctx: ToolContext) -> OrderQuerySet:
+    """The orders that the person in this conversation may hear about: their own, or any for the shop's staff."""
+    orders = Order.objects.complete()
+    return orders if _is_staff(ctx) else orders.of_account(ctx.actor.ref)
+
+
+def _order(ctx: ToolContext, number: int) -> Order:
+    order = _readable(ctx).filter(number=number).first()
+    if order is None:
+        # One sentence for "is not there" and "is somebody else's": the difference is nobody's business.
+        raise ToolError(f"There is no order {number} on this account.")
+    return order
+
+
+@tool
+def look_up_order(ctx: ToolContext, number: int) -> OrderCard:
+    """One order by its number: status, dates, carrier, what is in it and what it cost."""
+    return _card(_order(ctx, number))
+
+
+@tool
+def list_customer_orders(ctx: ToolContext, customer: str | None = None) -> OrderList:
+    """The newest orders of the customer who is asking; staff may name another customer."""
+    readable = _readable(ctx)
+    orders = readable.of_customer(customer) if customer else readable.of_account(ctx.actor.ref)
+    found = list(orders[: MOST_ORDERS + 1])
+    if not found:
+        raise ToolError(
+            f"There are no orders of {customer} to see here." if customer else "This account has no orders."
+        )
+    names = sorted({order.customer.name for order in found})
+    return OrderList(
+        customer=", ".join(names), orders=[_card(order) for order in found[:MOST_ORDERS]], more=len(found) > MOST_ORDERS
+    )
+
+
+@tool
+def order_history(ctx: ToolContext, number: int) -> OrderHistory:
+    """Everything that has happened to one order, oldest first."""
+    order = _order(ctx, number)
+    events = [Event(at=event.at, text=event.text) for event in order.events.all()]
+    return OrderHistory(number=order.number, status=order.get_status_display(), events=events)
+
+
+@agent(
+    name="shop",
+    label="Lantern Lane support",
+    description="Ask where an order is, what was in it, or what you have ordered so far.",
+    prompt=PROMPT,
+    tools=[look_up_order, list_customer_orders, order_history],
+)
+class Shop:
+    """The support desk."""
