@@ -1,0 +1,75 @@
+// A tool call as people read it: what was done, with what, and how it went; the details are folded.
+
+import { make } from "../dom.js";
+import { humanise, say } from "../words.js";
+
+const WORDS = {
+  running: "tool_running",
+  done: "tool_done",
+  failed: "tool_failed",
+  denied: "tool_denied",
+  waiting: "tool_waiting",
+  unfinished: "tool_unfinished",
+};
+const SHORT = 40;
+
+export class ToolView {
+  constructor(name) {
+    this.name = name;
+    this.about = make("span", { className: "agent-tool-about" });
+    this.status = make("span", { className: "agent-tool-status" });
+    this.details = make("dl", { className: "agent-tool-details" });
+    this.note = make("p", { className: "agent-tool-note", dir: "auto", hidden: true });
+    const summary = make("summary", {}, make("span", { className: "agent-tool-name" }, humanise(name)), this.about, this.status);
+    this.element = make("div", { className: "agent-tool" }, make("details", {}, summary, this.details), this.note);
+    this.state("running");
+  }
+
+  state(state) {
+    this.element.dataset.state = state;
+    this.status.textContent = say(WORDS[state]);
+  }
+
+  input(input) {
+    this.about.textContent = short(input);
+    this.#detail("input", "tool_input", input);
+  }
+
+  output(output) {
+    this.state("done");
+    this.#detail("output", "tool_output", output);
+    this.present(output);
+  }
+
+  error(error, state = "failed") {
+    this.state(state);
+    if (error) this.#detail("error", "tool_error", error);
+  }
+
+  /** The tool's own words for people, where it has some. */
+  present(output, text = output?.presentation?.text) {
+    this.note.hidden = typeof text !== "string" || !text;
+    if (!this.note.hidden) this.note.textContent = text;
+  }
+
+  #detail(name, word, value) {
+    this.details.querySelector(`[data-detail="${name}"]`)?.remove();
+    const shown = make("pre", { tabIndex: 0, dir: "auto" }, printed(value));
+    this.details.append(make("div", { data: { detail: name } }, make("dt", {}, say(word)), make("dd", {}, shown)));
+  }
+}
+
+/** The few short values a call was made with, as in `Look up order 1042`. */
+function short(input) {
+  if (input === null || typeof input !== "object") return "";
+  const values = Object.values(input).filter((value) => ["string", "number"].includes(typeof value) && value !== "");
+  const text = values.slice(0, 2).join(", ");
+  return text.length > SHORT ? `${text.slice(0, SHORT - 1)}…` : text;
+}
+
+function printed(value) {
+  if (value === null || value === undefined) return say("nothing");
+  if (typeof value === "string") return value;
+  if (typeof value === "object" && Object.keys(value).length === 0) return say("nothing");
+  return JSON.stringify(value, null, 2);
+}

@@ -1,0 +1,142 @@
+// Everything an agent did for one question: steps, then what the reader may do with the answer.
+
+import { button, make } from "../dom.js";
+import { humanise, say } from "../words.js";
+import { StepView } from "./step.js";
+
+export class TurnView {
+  /** `on`: again(message), branch(message), feedback(message, value). */
+  constructor({ agent, on }) {
+    this.agent = agent;
+    this.on = on;
+    this.steps = [];
+    this.calls = new Map(); // tool views by id, over all steps
+    this.waiting = make("p", { className: "agent-waiting" }, say("waiting"));
+    this.body = make("div", { className: "agent-turn-body" });
+    this.foot = make("div", { className: "agent-acts" });
+    this.element = make(
+      "li",
+      { className: "agent-message agent-turn" },
+      make("p", { className: "agent-unseen" }, say("agent_said", { agent })),
+      this.body,
+      this.waiting,
+      this.foot,
+    );
+  }
+
+  /** The words of the answer: those of the last step that said something. */
+  get text() {
+    return this.steps.findLast((step) => step.text)?.text ?? "";
+  }
+
+  /** Take one frame of the stream; kinds that are not known are passed over. Answers what a listener should hear. */
+  frame(frame) {
+    const handler = HANDLERS[frame.kind];
+    return handler ? (handler(this, frame) ?? "") : "";
+  }
+
+  /** The stream is over. */
+  end({ cancelled = false } = {}) {
+    for (const step of this.steps) step.finish();
+    this.waiting.remove();
+    for (const view of this.calls.values()) if (view.element.dataset.state === "running") view.state("unfinished");
+    if (cancelled) this.foot.before(make("p", { className: "agent-hint" }, say("stopped")));
+  }
+
+  /** Everything of the run's stored assistant messages. */
+  fill(messages) {
+    this.waiting.remove();
+    for (const message of messages) {
+      const step = new StepView().fill(message);
+      this.steps.push(step);
+      this.body.append(step.element);
+    }
+    const answer = messages.at(-1);
+    this.foot.append(...this.#acts(answer));
+    return this;
+  }
+
+  get step() {
+    return this.steps.at(-1) ?? this.openStep();
+  }
+
+  openStep() {
+    this.steps.at(-1)?.finish();
+    const step = new StepView();
+    this.steps.push(step);
+    this.body.append(step.element);
+    this.#wait(true);
+    return step;
+  }
+
+  heard() {
+    this.#wait(false);
+  }
+
+  #wait(yes) {
+    this.waiting.hidden = !yes;
+  }
+
+  #acts(message) {
+    const acts = [];
+    if (navigator.clipboard && message.content) {
+      const copy = button(say("copy"), async () => {
+        await navigator.clipboard.writeText(message.content);
+        copy.textContent = say("copied");
+      });
+      acts.push(copy);
+    }
+    acts.push(...this.#thumbs(message));
+    // Only the last answer can be given again: the style sheet hides this on all others.
+    acts.push(button(say("again"), () => this.on.again(message), { data: { again: "" } }));
+    acts.push(button(say("branch"), () => this.on.branch(message)));
+    return acts;
+  }
+
+  #thumbs(message) {
+    const thumbs = ["up", "down"].map((value) =>
+      button(say(value), () => this.on.feedback(message, message.feedback?.value === value ? null : value, show), {
+        data: { feedback: value },
+      }),
+    );
+    const show = () => {
+      for (const thumb of thumbs) {
+        thumb.setAttribute("aria-pressed", String(message.feedback?.value === thumb.dataset.feedback));
+      }
+    };
+    show();
+    return thumbs;
+  }
+}
+
+const HANDLERS = {
+  "step-start": (turn) => void turn.openStep(),
+  "step-restart": (turn) => {
+    for (const id of turn.step.tools.keys()) turn.calls.delete(id);
+    turn.step.clear();
+  },
+  text: (turn, frame) => {
+    turn.heard();
+    turn.step.appendText(frame.text);
+  },
+  reasoning: (turn, frame) => {
+    turn.heard();
+    turn.step.appendReasoning(frame.text);
+  },
+  "tool-input-start": (turn, frame) => {
+    turn.heard();
+    turn.calls.set(frame.id, turn.step.tool(frame.id, frame.name));
+    return `${humanise(frame.name)}: ${say("tool_running")}`;
+  },
+  "tool-input-available": (turn, frame) => {
+    turn.heard();
+    if (!turn.calls.has(frame.id)) turn.calls.set(frame.id, turn.step.tool(frame.id, frame.name));
+    turn.calls.get(frame.id).input(frame.input);
+  },
+  "approval-requested": (turn, frame) => turn.calls.get(frame.id)?.state("waiting"),
+  "approval-settled": (turn, frame) => turn.calls.get(frame.id)?.state(frame.status === "approved" ? "running" : "denied"),
+  "tool-output": (turn, frame) => turn.calls.get(frame.id)?.output(frame.output),
+  "tool-output-error": (turn, frame) => turn.calls.get(frame.id)?.error(frame.error),
+  "tool-output-denied": (turn, frame) => turn.calls.get(frame.id)?.error(frame.reason, "denied"),
+  "step-finish": (turn, frame) => turn.step.finish(frame),
+};
