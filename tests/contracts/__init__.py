@@ -1,0 +1,1 @@
+"""The published contracts, run on everything that is shipped."""
