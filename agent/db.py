@@ -6,12 +6,13 @@ import asyncio
 import contextvars
 import os
 import queue
+import sqlite3
 import threading
 from collections.abc import Callable
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from django.db import IntegrityError, connections, models, transaction
+from django.db import DatabaseError, IntegrityError, connections, models, transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -19,6 +20,10 @@ M = TypeVar("M", bound=models.Model)
 
 DB_THREADS = 8  # how many units of work a process may have open at once; each thread keeps a connection of its own
 TOOL_THREADS = 32  # bodies of sync tools, which may be slow: they never hold up the units of work
+
+_POSTGRES_TRANSIENT = frozenset({"40001", "40P01", "55P03"})  # serialization, deadlock, lock not available
+_MYSQL_TRANSIENT = frozenset({1020, 1205, 1213, 3572})  # changed since read (MariaDB), lock wait, deadlock, NOWAIT
+_SQLITE_TRANSIENT = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
 class Threads:
@@ -89,7 +94,7 @@ def _answer(call: Callable[[], T], loop: asyncio.AbstractEventLoop, future: asyn
         return
 
 
-def _set(setter: Callable[[Any], None], future: asyncio.Future[Any], outcome: Any) -> None:
+def _set(setter: Callable[[T], object], future: asyncio.Future[Any], outcome: T) -> None:
     if not future.done():
         setter(outcome)
 
@@ -129,3 +134,17 @@ def insert_or_none(row: M) -> M | None:
     except IntegrityError:
         return None
     return row
+
+
+def is_transient(error: BaseException) -> bool:
+    """Whether the database refused this attempt alone: deadlock, lock waited for in vain, serialization failure."""
+    if not isinstance(error, DatabaseError):
+        return False
+    cause = error.__cause__
+    state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
+    if state is not None:
+        return state in _POSTGRES_TRANSIENT
+    sqlite = getattr(cause, "sqlite_errorcode", None)
+    if sqlite is not None:
+        return sqlite & 0xFF in _SQLITE_TRANSIENT
+    return bool(error.args) and error.args[0] in _MYSQL_TRANSIENT

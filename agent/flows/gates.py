@@ -1,0 +1,123 @@
+"""The seven gates of a tool (spec 10 §5), asked when it is offered and again when it is called."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.core.exceptions import ValidationError
+
+from agent.conf import agent_settings
+from agent.domain.actor import Actor
+from agent.domain.redaction import redact
+from agent.registry import AgentDefinition, Described, OfferContext, ToolDefinition, registry
+
+log = logging.getLogger("agent.tools")
+
+# People decide about actions, and until the product lets them (issue "People decide") no model is offered one: an
+# action is declared and checked, and a call of it is a call of an unknown tool.
+OFFERED_KINDS = frozenset({"read"})
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A tool that this actor may use now, with the description that the model is shown."""
+
+    tool: ToolDefinition
+    description: str
+
+
+class Holder:
+    """The Django user behind an actor, loaded at most once and only when a permission asks for it."""
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+        self._user: Any = None
+        self._loaded = False
+
+    def has(self, permission: str | None) -> bool:
+        """Whether today's user has it; an actor without an active user has none."""
+        if permission is None:
+            return True
+        if not self._loaded:
+            self._user, self._loaded = _user_of(self._actor), True
+        return self._user is not None and bool(self._user.has_perm(permission))
+
+
+def _user_of(actor: Actor) -> Any:  # noqa: ANN401 - the host's own user model
+    try:
+        user = get_user_model()._default_manager.filter(pk=actor.ref).first()
+    except (ValueError, TypeError, OverflowError, ValidationError):  # no primary key looks like this
+        return None
+    return user if user is not None and user.is_active else None
+
+
+def listed(definition: AgentDefinition, ctx: OfferContext) -> list[ToolDefinition]:
+    """Gates 1 and 2: the agent's own list, less what the persona leaves out."""
+    allowed = ctx.allowed_tools
+    return [
+        tool
+        for tool in registry.tools_of(definition)
+        if tool.kind in OFFERED_KINDS and (allowed is None or tool.name in allowed)
+    ]
+
+
+def asks_host(tools: Iterable[ToolDefinition]) -> bool:
+    """Whether a gate calls the host's code or reads a user, which must not happen on the event loop."""
+    return any(tool.permission or tool.can_use or tool.is_enabled or tool.describe for tool in tools)
+
+
+def open_tools(tools: Iterable[ToolDefinition], ctx: OfferContext) -> tuple[Open, ...]:
+    """Those that gates 3 to 7 let pass. Sync: it may call the host and read the database."""
+    holder = Holder(ctx.actor)
+    passed = (_pass(tool, ctx, holder) for tool in tools)
+    return tuple(each for each in passed if each is not None)
+
+
+def _pass(tool: ToolDefinition, ctx: OfferContext, holder: Holder) -> Open | None:
+    if not (tool.enabled and has_role(ctx.actor, tool.roles) and holder.has(tool.permission)):
+        return None
+    if not (_agrees(tool, tool.is_enabled, ctx) and _agrees(tool, tool.can_use, ctx.actor)):
+        return None
+    described = _described(tool, ctx)
+    return Open(tool, described.description or tool.description) if described.available else None
+
+
+def has_role(actor: Actor, roles: tuple[str, ...] | None) -> bool:
+    """Any of the roles; a tool that declares none takes the project's; what an empty list means, the project says."""
+    settings = agent_settings()
+    asked = settings.tool_default_roles if roles is None else roles
+    if asked:
+        return not set(asked).isdisjoint(actor.roles)
+    return roles is None or settings.tool_empty_roles == "open"
+
+
+def _agrees(tool: ToolDefinition, gate: Callable[[Any], object] | None, asked: object) -> bool:
+    """A gate that raises is closed, and so is one that answers something to be awaited."""
+    if gate is None:
+        return True
+    answer = _asked(tool, gate, asked, failed=False)
+    return bool(answer) and not inspect.isawaitable(answer)
+
+
+def _described(tool: ToolDefinition, ctx: OfferContext) -> Described:
+    if tool.describe is None:
+        return Described()
+    answer = _asked(tool, tool.describe, ctx, failed=Described(available=False))
+    if isinstance(answer, Described):
+        return answer
+    return Described(description=answer) if answer is None or isinstance(answer, str) else Described(available=False)
+
+
+def _asked(tool: ToolDefinition, gate: Callable[[Any], object], asked: object, *, failed: object) -> object:
+    try:
+        return gate(asked)
+    except Exception as error:  # whatever a host's gate raises, it says no
+        if getattr(error, "agent_signal", False):
+            raise
+        log.warning("A gate of tool %s raised, so it is closed: %s", tool.name, redact(repr(error)))
+        return failed
