@@ -1,26 +1,36 @@
-"""Secrets out of text that is kept or logged: a vendor's error or a driver's message may quote a key or a password."""
+"""Secrets out of text that is kept or logged: vendors and drivers repeat the keys and addresses they were given."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 HIDDEN = "[hidden]"
+SHORTEST_SECRET = 6
 
-_USER_INFO = re.compile(r"(?P<before>\b[a-z][a-z0-9+.-]*://[^\s/@:'\"]*):[^\s/'\"]+@", re.IGNORECASE)
-_BEARER = re.compile(r"(?P<before>\bbearer\s+)[A-Za-z0-9+/=._~-]{12,}", re.IGNORECASE)
-_NAMED = re.compile(
-    r"(?P<before>\b[\w-]*(?:api[_-]?key|secret|password|passwd|authorization|access[_-]?token|auth[_-]?token)[\w-]*"
-    r"['\"]?\s*[:=]\s*['\"]?(?:(?:bearer|basic|token)\s+)?)[^\s'\",;&)}\]]+",
-    re.IGNORECASE,
+_KEPT_HEAD = re.compile(
+    r"""(?ix)
+    ( ://[^\s/:@]*: (?=[^\s/@]*@)                                        # scheme://user:  of a URL with a password
+    | \b (?:proxy-)? authorization ["']? \s* [:=] \s* ["']? (?:(?:bearer|basic|token)\s+)?
+    | \b (?:bearer|basic) \s+ (?=[a-z0-9._~+/=-]{8})
+    | \b [a-z0-9_-]* (?:api[-_]?key|secret|password|passwd|access[-_]?token|refresh[-_]?token)
+      ["']? \s* (?:[:=]|\bprovided:) \s* ["']?
+    )
+    (?!\[hidden\]) [^\s"',;)}\]@]+
+    """
 )
-_VENDOR_KEY = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xox[abp]|ghp|github_pat)[-_][A-Za-z0-9_-]{8,}|\bAKIA[A-Z0-9]{12,}|\bAIza[\w-]{20,}"
+_WHOLE = re.compile(
+    r"""(?x)
+    \b(?: (?:sk|pk|rk|gsk|xai|hf|r8|key) [-_][A-Za-z0-9_*.-]{6,}         # keys of model vendors
+      | AKIA[0-9A-Z]{12,} | AIza[0-9A-Za-z_-]{20,}
+      | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*          # a JSON web token
+    )"""
 )
 
 
-def redact(text: str) -> str:
-    """The text with keys, passwords and authorization values hidden."""
-    text = _USER_INFO.sub(rf"\g<before>:{HIDDEN}@", text)
-    for named in (_NAMED, _BEARER):
-        text = named.sub(rf"\g<before>{HIDDEN}", text)
-    return _VENDOR_KEY.sub(HIDDEN, text)
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """The whole text with keys, credentials and passwords in URLs hidden, and the given secrets wherever they stand."""
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        if len(secret) >= SHORTEST_SECRET:
+            text = text.replace(secret, HIDDEN)
+    return _WHOLE.sub(HIDDEN, _KEPT_HEAD.sub(rf"\1{HIDDEN}", text))

@@ -22,6 +22,7 @@ from agent.domain.text import clean_text
 from agent.errors import ToolError
 from agent.flows.gates import asks_host, listed, open_tools
 from agent.flows.outputs import NotJson, as_json
+from agent.flows.reads import ReadOnly
 from agent.registry import AgentDefinition, InvalidInput, OfferContext, Presentation, ToolContext, ToolDefinition
 
 log = logging.getLogger("agent.tools")
@@ -110,7 +111,8 @@ async def execute(
     """Run the body to its end, its failure or its timeout; only the run's own signals pass through as exceptions."""
     started = time.monotonic()
     shown = _Shown(ctx, asyncio.get_running_loop())
-    work = asyncio.ensure_future(_attempts(tool, arguments, replace(ctx, emit=shown.emit), pause))
+    told = replace(ctx, emit=shown.emit, store=ReadOnly(ctx.store))
+    work = asyncio.ensure_future(_attempts(tool, arguments, told, pause))
     timeout = tool.timeout if tool.timeout is not None else agent_settings().tool_timeout_seconds
     try:
         done, _ = await asyncio.wait({work}, timeout=timeout)

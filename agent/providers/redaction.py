@@ -1,38 +1,15 @@
-"""Vendors' error texts without the secrets they like to repeat."""
+"""Vendors' error texts without the secrets they like to repeat, and not longer than a row needs."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
-HIDDEN = "[hidden]"
-LONGEST = 2000
-SHORTEST_SECRET = 6
+from agent.domain import redaction
 
-_KEPT_HEAD = re.compile(
-    r"""(?ix)
-    ( ://[^\s/:@]*: (?=[^\s/@]*@)                                        # scheme://user:  of a URL with a password
-    | \b (?:proxy-)? authorization ["']? \s* [:=] \s* ["']? (?:(?:bearer|basic|token)\s+)?
-    | \b (?:bearer|basic) \s+ (?=[a-z0-9._~+/=-]{8})
-    | \b [a-z0-9_-]* (?:api[-_]?key|secret|password|passwd|access[-_]?token|refresh[-_]?token)
-      ["']? \s* (?:[:=]|\bprovided:) \s* ["']?
-    )
-    (?!\[hidden\]) [^\s"',;)}\]@]+
-    """
-)
-_WHOLE = re.compile(
-    r"""(?x)
-    \b(?: (?:sk|pk|rk|gsk|xai|hf|r8|key) [-_][A-Za-z0-9_*.-]{6,}         # keys of model vendors
-      | AKIA[0-9A-Z]{12,} | AIza[0-9A-Za-z_-]{20,}
-      | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{4,}\.[A-Za-z0-9_-]*          # a JSON web token
-    )"""
-)
+LONGEST = 2000
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
     """The text for a log or a row, at most 2000 characters, with keys, credentials and passwords in URLs hidden."""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
-        if len(secret) >= SHORTEST_SECRET:
-            text = text.replace(secret, HIDDEN)
-    text = _WHOLE.sub(HIDDEN, _KEPT_HEAD.sub(rf"\1{HIDDEN}", text))
+    text = redaction.redact(text, secrets)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} ..."
