@@ -8,7 +8,8 @@ from typing import Any, NoReturn, cast
 
 from django.core.signals import got_request_exception
 from django.db import connections, transaction
-from django.http import HttpResponseBase
+from django.http import HttpRequest, HttpResponseBase, QueryDict
+from django.utils.datastructures import MultiValueDict
 from drf_spectacular.openapi import AutoSchema
 from rest_framework.authentication import (
     BaseAuthentication,
@@ -46,6 +47,7 @@ class ActorAPIView(APIView):
     versioning_class = None
     metadata_class = None
     http_method_names = ["get", "post", "patch", "delete", "head"]
+    format_kwarg = None
     schema = AutoSchema()
 
     actor: Actor
@@ -57,6 +59,13 @@ class ActorAPIView(APIView):
         for alias in connections:
             transaction.non_atomic_requests(alias)(view)
         return view
+
+    def initialize_request(self, request: HttpRequest, *args: object, **kwargs: object) -> Request:
+        """REST framework's own parsing stays off: its CSRF check would read the body before anybody is known."""
+        wrapped = super().initialize_request(request, *args, **kwargs)
+        read = {"_data": QueryDict(), "_full_data": QueryDict(), "_files": MultiValueDict()}
+        vars(wrapped).update(read)
+        return wrapped
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)

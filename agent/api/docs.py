@@ -77,11 +77,12 @@ AFTER: Final = OpenApiParameter(
 LAST_EVENT_ID: Final = OpenApiParameter(
     "Last-Event-ID", _CURSOR, OpenApiParameter.HEADER, description="What an EventSource sends by itself."
 )
+_NAME: Final = {"type": "string", "minLength": 1, "maxLength": 255}
 AGENT: Final = OpenApiParameter(
-    "agent",
-    {"type": "string", "minLength": 1, "maxLength": 255},
-    OpenApiParameter.QUERY,
-    description="The name of an agent.",
+    "agent", _NAME, OpenApiParameter.QUERY, description="The name of an agent; absent: the one that a new thread has."
+)
+AGENT_OR_ALL: Final = OpenApiParameter(
+    "agent", _NAME, OpenApiParameter.QUERY, description="The name of an agent, or `*` for all together."
 )
 
 

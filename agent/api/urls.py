@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from agent.api.routes import route
-from agent.api.views.catalogues import AgentsView, ConfigView, ModelsView, QuotaView, ToolsView
+from agent.api.views.catalogues import AgentsView, ModelsView, ToolsView
 from agent.api.views.chat import CancelView, ChatView, StreamView
+from agent.api.views.config import ConfigView, QuotaView
 from agent.api.views.schema import SchemaView
 from agent.api.views.threads import (
     FeedbackView,

@@ -6,7 +6,7 @@ from typing import Any
 
 from agent.domain.actor import Actor
 from agent.domain.clock import wire_time
-from agent.domain.commands import UNSET, ThreadPatch
+from agent.domain.commands import UNSET, ThreadPatch, Unset
 from agent.domain.snapshots import ThreadDetail, ThreadScope, ThreadSummary
 from agent.domain.text import clean_text, is_exact
 from agent.errors import Invalid, NotAllowed, NotFound, NotSupported, RunActive
@@ -128,16 +128,16 @@ def _patch_title(store: AgentStore, thread_id: str, changes: ThreadPatch) -> Non
 
 
 def _check_pins(actor: Actor, store: AgentStore, thread_id: str, changes: ThreadPatch) -> None:
-    """Pins are checked as a send's names are; an unset one needs no check."""
-    agent = changes.default_agent or None
-    if agent is not None:
-        catalogue.check_agent(agent, actor)
-    persona, model = changes.persona or None, changes.model or None
+    """Pins are checked as a send's names are; one that is left alone or cleared needs no check."""
+    agent, persona, model = _set(changes.default_agent), _set(changes.persona), _set(changes.model)
+    catalogue.check_agent(agent, actor)
     if persona is None and model is None:
         return
     if changes.default_agent is UNSET:
         agent = store.default_agent_for_thread(thread_id)
-    if persona is not None:
-        catalogue.check_persona(persona, agent, actor)
-    if model is not None:
-        catalogue.check_model(model, agent, actor)
+    catalogue.check_persona(persona, agent, actor)
+    catalogue.check_model(model, agent, actor)
+
+
+def _set(pin: str | Unset | None) -> str | None:
+    return None if pin is UNSET else pin

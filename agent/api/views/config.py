@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from django.middleware.csrf import get_token
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,6 +13,7 @@ from agent.api import docs
 from agent.api.base import ActorAPIView
 from agent.api.shapes import ConfigShape, QuotaShape
 from agent.conf import agent_settings
+from agent.spi import QuotaPolicy
 
 
 class ConfigView(ActorAPIView):
@@ -37,4 +40,5 @@ class QuotaView(ActorAPIView):
         """Each limit with what is used of it; no windows where nothing is limited."""
         if agent_settings().quota is None:
             return Response({"windows": []})
-        return Response(quota_policy().report(self.actor))
+        policy = cast("QuotaPolicy", agent_settings().quota_policy)
+        return Response(policy.report(self.actor))
