@@ -1,0 +1,73 @@
+"""The one statement that numbers frames while it inserts them."""
+# ruff: noqa: S608 - every name in its text is a table or a column of ours
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from agent.models.run import Run
+from agent.models.stream import StreamFrame
+
+MOST = 400  # rows of one statement; SQLite allows 500 terms in a compound select
+
+Texts = tuple[str | None, str | None]  # frame, error
+
+_PREPARED = ("run_id", "frame", "error")
+
+
+def append(using: str, run_id: str, frames: Sequence[Texts], *, attempt: int | None, now_ms: int) -> int | None:
+    """Insert frames behind the last of their run and answer the last number; None once a newer attempt has the run.
+
+    A number that another writer took meanwhile raises `IntegrityError`.
+    """
+    connection = connections[using]
+    fields = {field.name: field for field in StreamFrame._meta.fields}
+    run_field, frame_field, error_field = (fields[name] for name in _PREPARED)
+    run = run_field.get_db_prep_save(run_id, connection)
+    params: list[Any] = [run, now_ms, run, run]
+    for place, (frame, error) in enumerate(frames, start=1):
+        texts = frame_field.get_db_prep_save(frame, connection), error_field.get_db_prep_save(error, connection)
+        params += [place, *texts]
+    if attempt is not None:
+        params += [run, attempt]
+    return _sent(connection, _statement(connection, len(frames), fenced=attempt is not None), params, len(frames))
+
+
+def _statement(connection: BaseDatabaseWrapper, rows: int, *, fenced: bool) -> str:
+    quote = connection.ops.quote_name
+    frame, run = quote(StreamFrame._meta.db_table), quote(Run._meta.db_table)
+    last = (
+        f"SELECT COALESCE((SELECT MAX(seq) FROM {frame} WHERE run_id = %s),"
+        f" (SELECT frame_base FROM {run} WHERE id = %s), 0) AS seq"
+    )
+    new = " UNION ALL ".join(["SELECT %s AS place, %s AS frame, %s AS error", *["SELECT %s, %s, %s"] * (rows - 1)])
+    newer = f"EXISTS (SELECT 1 FROM {run} WHERE id = %s AND attempt > %s)"
+    guards = [f"NOT {newer}"] if fenced else []
+    if connection.vendor == "postgresql" and not connection.in_atomic_block:
+        # The thread is the record, the stream is not: alone, it need not wait for the disk. True, and local to this
+        # statement's own transaction.
+        guards.append("set_config('synchronous_commit', 'off', true) = 'off'")
+    return (
+        f"INSERT INTO {frame} (run_id, seq, frame, error, created_at_ms)"
+        f" SELECT %s, top.seq + new.place, new.frame, new.error, %s FROM ({last}) top CROSS JOIN ({new}) new"
+        f"{' WHERE ' + ' AND '.join(guards) if guards else ''}"
+        f"{'' if connection.vendor == 'mysql' else ' RETURNING seq'}"
+    )
+
+
+def _sent(connection: BaseDatabaseWrapper, sql: str, params: list[Any], count: int) -> int | None:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, params)
+        if connection.vendor != "mysql":
+            return max((row[0] for row in cursor.fetchall()), default=None)
+        if cursor.rowcount == 0:
+            return None
+        # The key of the first row; keys of other writers may lie between those of its followers, numbers may not.
+        table = connection.ops.quote_name(StreamFrame._meta.db_table)
+        cursor.execute(f"SELECT seq FROM {table} WHERE id = %s", [cursor.lastrowid])
+        first: int = cursor.fetchone()[0]
+        return first + count - 1

@@ -1,0 +1,126 @@
+"""Capability `frames`: the numbered rows of streams."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any
+
+from django.db import IntegrityError, connections
+from django.db.models import Exists, F, Max, OuterRef, Subquery
+from django.db.models.functions import Coalesce
+
+from agent.domain.canonical import compact_json
+from agent.domain.snapshots import NumberedFrame
+from agent.errors import LeaseLost
+from agent.models import Run, StreamFrame, frame_insert
+from agent.models.erasure import erase
+from agent.models.frame_insert import Texts
+from agent.models.prepared import Select, Slot
+from agent.store.orm.unit import OrmUnit, whole_ms
+
+_TRIES = 8
+_IDS_AT_ONCE = 500
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+_last = Select(lambda: StreamFrame.objects.filter(run_id=Slot("run")).order_by("-seq").values_list("seq")[:1])
+_run = Select(lambda: Run.objects.filter(pk=Slot("run")).values_list("frame_base", "attempt"))
+
+
+@lru_cache(maxsize=64)
+def _page(limit: int) -> Select:
+    later = StreamFrame.objects.filter(run_id=Slot("run"), seq__gt=Slot("after")).in_order()
+    return Select(lambda: later.values_list("seq", "frame", "error")[:limit])
+
+
+class OrmFrames(OrmUnit):
+    def append_frame(
+        self, run_id: str, frame: str | None, error: dict[str, Any] | None = None, *, attempt: int | None = None
+    ) -> int:
+        return self._append(run_id, [(frame, None if error is None else compact_json(error))], attempt)
+
+    def append_frames(self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None) -> int:
+        if not frames:
+            return self._appended_nothing(run_id, attempt)
+        texts: list[Texts] = [(frame, None) for frame in frames]
+        if len(texts) <= frame_insert.MOST:
+            return self._append(run_id, texts, attempt)
+        with self.joined():
+            return [self._append(run_id, part, attempt) for part in batches(texts, frame_insert.MOST)][-1]
+
+    def _appended_nothing(self, run_id: str, attempt: int | None) -> int:
+        run = _run.first(self.db, run=run_id)
+        if attempt is not None and run is not None and run[1] > attempt:
+            raise LeaseLost
+        return self.last_seq(run_id)
+
+    def _append(self, run_id: str, frames: Sequence[Texts], attempt: int | None, *, tries: int = _TRIES) -> int:
+        now_ms = whole_ms(_EPOCH, self.clock())
+        try:
+            with self._own_savepoint():
+                last = frame_insert.append(self.db, run_id, frames, attempt=attempt, now_ms=now_ms)
+        except IntegrityError:  # another writer took the number between our look and our insert
+            if tries == 1:
+                raise
+            return self._append(run_id, frames, attempt, tries=tries - 1)
+        if last is None:
+            raise LeaseLost
+        return last
+
+    def _own_savepoint(self) -> AbstractContextManager[None]:
+        """Inside a unit a collision must not end the unit; alone, the statement is its own transaction."""
+        return self.atomic() if connections[self.db].in_atomic_block else nullcontext()
+
+    def read_frames(self, run_id: str, after: int, limit: int = 500) -> list[NumberedFrame]:
+        if limit <= 0:
+            return []
+        return [
+            NumberedFrame(seq=seq, frame=frame, error=None if error is None else json.loads(error))
+            for seq, frame, error in _page(limit)(self.db, run=run_id, after=after)
+        ]
+
+    def has_frames(self, run_id: str) -> bool:
+        return bool(_last(self.db, run=run_id))
+
+    def last_seq(self, run_id: str) -> int:
+        row = _last.first(self.db, run=run_id) or _run.first(self.db, run=run_id)
+        return 0 if row is None else row[0]
+
+    def remove_frames(self, run_ids: Sequence[str]) -> int:
+        with self.joined():
+            return remove(self.db, run_ids)
+
+    def lapsed_streams(self, cutoff_ms: int, limit: int = 200) -> list[str]:
+        if limit <= 0:
+            return []
+        frames = StreamFrame.objects.using(self.db)
+        later = frames.filter(run_id=OuterRef("run_id"), created_at_ms__gte=cutoff_ms)
+        old = frames.filter(~Exists(later), created_at_ms__lt=cutoff_ms).values("run_id")
+        last = old.annotate(last=Max("created_at_ms")).order_by("last", "run_id")
+        return [row["run_id"] for row in last[:limit]]
+
+
+def remove(using: str, run_ids: Sequence[str]) -> int:
+    """Remove the frames of runs; a run that is not over remembers its last number, so that it goes on above it."""
+    return sum(_removed(using, some) for some in batches(list(dict.fromkeys(run_ids)), _IDS_AT_ONCE))
+
+
+def _removed(using: str, run_ids: Sequence[str]) -> int:
+    of_runs = StreamFrame.objects.using(using).filter(run_id__in=run_ids)
+    newest = of_runs.aggregate(id=Max("id"))["id"]
+    if newest is None:
+        return 0
+    seen = of_runs.filter(id__lte=newest)  # a frame that is written meanwhile stays
+    last = seen.filter(run_id=OuterRef("pk")).order_by("-seq").values("seq")[:1]
+    unfinished = Run.objects.using(using).open().filter(pk__in=run_ids)
+    unfinished.update(frame_base=Coalesce(Subquery(last), F("frame_base")))
+    return erase(seen)
+
+
+def batches(items: Sequence[Any], size: int = _IDS_AT_ONCE) -> Iterator[Sequence[Any]]:
+    """Parts short enough for one statement."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
