@@ -11,7 +11,7 @@ from django.views.generic import TemplateView
 
 from project.accounts import ACCOUNTS, PASSWORD
 
-SUGGESTIONS = ["Where is order 1042?", "List my orders", "What happened to order 1043?", "help"]
+SUGGESTIONS = ["Where is order 1042?", "List my orders", "What happened to order 1043?", "Help"]
 
 
 class HomeView(LoginRequiredMixin, TemplateView):

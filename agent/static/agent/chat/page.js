@@ -182,6 +182,9 @@ class Page {
   #listen() {
     part(this.root, "rename").addEventListener("click", () => this.rename());
     part(this.root, "delete").addEventListener("click", () => this.remove());
+    document.addEventListener("click", (event) => {
+      if (!event.target.closest(".agent-menu > summary")) part(this.root, "menu").open = false;
+    });
     for (const suggestion of this.root.querySelectorAll("[data-suggestion]")) {
       suggestion.addEventListener("click", () => this.conversation.send(suggestion.textContent.trim()));
     }
@@ -197,16 +200,22 @@ class Page {
 
   #escape(event) {
     if (event.key !== "Escape" || event.isComposing || part(this.root, "dialog").open) return;
-    if (this.root.hasAttribute("data-drawer")) this.sidebar.drawer(false);
+    if (part(this.root, "menu").open) this.#closeMenu();
+    else if (this.root.hasAttribute("data-drawer")) this.sidebar.drawer(false);
     else if (this.store.get("busy")) this.conversation.stop();
     else if (this.store.get("editing")) this.cancelEditing();
+  }
+
+  #closeMenu() {
+    part(this.root, "menu").open = false;
+    part(this.root, "menu").querySelector("summary").focus();
   }
 
   #show() {
     const { store } = this;
     store.show(["title", "threadId"], () => {
       part(this.root, "title").textContent = titled(store.get("title"));
-      part(this.root, "thread-acts").hidden = store.get("threadId") === null;
+      part(this.root, "menu").hidden = store.get("threadId") === null;
     });
     store.show(["busy"], () => this.root.toggleAttribute("data-busy", Boolean(store.get("busy"))));
     store.show(["agents", "agent"], () => {

@@ -15,8 +15,6 @@ export class Sidebar {
     this.address = address;
     this.on = on;
     this.limit = FIRST;
-    this.clock = new Intl.DateTimeFormat(language, { hour: "2-digit", minute: "2-digit" });
-    this.day = new Intl.DateTimeFormat(language, { day: "numeric", month: "short" });
     this.exact = new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "short" });
     this.#listen();
     store.show(["threads", "threadId"], () => this.#show());
@@ -80,25 +78,38 @@ export class Sidebar {
     const threads = this.store.get("threads");
     const list = part(this.root, "threads");
     const focused = list.contains(document.activeElement) ? document.activeElement.dataset.threadId : null;
-    list.replaceChildren(...threads.map((thread) => this.#item(thread)));
+    list.replaceChildren(...this.#groups(threads));
     if (focused) list.querySelector(`[data-thread-id="${CSS.escape(focused)}"]`)?.focus();
     part(this.root, "threads-empty").hidden = !this.store.get("threadsLoaded") || threads.length > 0;
     part(this.root, "older").hidden = threads.length < FIRST || this.limit > FIRST;
   }
 
-  #item(thread) {
-    const at = new Date(thread.updatedAt);
-    const today = at.toDateString() === new Date().toDateString();
-    const time = make("time", { dateTime: thread.updatedAt, title: this.exact.format(at) }, (today ? this.clock : this.day).format(at));
-    const link = make(
-      "a",
-      { className: "agent-thread", href: this.address(thread.id), data: { threadId: thread.id } },
-      make("span", { className: "agent-thread-title", dir: "auto" }, titled(thread.title)),
-      time,
-    );
-    if (thread.id === this.store.get("threadId")) link.setAttribute("aria-current", "page");
-    return make("li", {}, link);
+  #groups(threads) {
+    const groups = Map.groupBy(threads, ({ updatedAt }) => ageInWords(new Date(updatedAt)));
+    return [...groups].flatMap(([age, members]) => [
+      make("h3", { className: "agent-age" }, say(age)),
+      make("ul", {}, ...members.map((thread) => this.#item(thread))),
+    ]);
   }
+
+  #item(thread) {
+    const title = titled(thread.title);
+    const properties = {
+      className: "agent-thread",
+      href: this.address(thread.id),
+      title: `${title}\n${this.exact.format(new Date(thread.updatedAt))}`,
+      dir: "auto",
+      data: { threadId: thread.id },
+    };
+    if (thread.id === this.store.get("threadId")) properties.aria = { current: "page" };
+    return make("li", {}, make("a", properties, title));
+  }
+}
+
+function ageInWords(at) {
+  const midnight = new Date().setHours(0, 0, 0, 0);
+  const days = Math.ceil((midnight - at) / 86_400_000);
+  return days <= 0 ? "today" : days === 1 ? "yesterday" : days <= 7 ? "week" : "earlier";
 }
 
 /** The title as it is shown: the server's stand-in for none is translated. */

@@ -14,7 +14,7 @@ export class OwnView {
       { className: "agent-message agent-own" },
       make("p", { className: "agent-unseen" }, say("you_said")),
       make("div", { className: "agent-own-text", dir: "auto" }, text),
-      this.foot,
+      this.foot, // shown at the side of the text
     );
   }
 

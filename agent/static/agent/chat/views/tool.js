@@ -2,6 +2,7 @@
 
 import { make } from "../dom.js";
 import { humanise, say } from "../words.js";
+import { shownValue } from "./value.js";
 
 const WORDS = {
   running: "tool_running",
@@ -18,7 +19,7 @@ export class ToolView {
     this.name = name;
     this.about = make("span", { className: "agent-tool-about" });
     this.status = make("span", { className: "agent-tool-status" });
-    this.details = make("dl", { className: "agent-tool-details" });
+    this.details = make("div", { className: "agent-tool-details", tabIndex: 0 });
     this.note = make("p", { className: "agent-tool-note", dir: "auto", hidden: true });
     const summary = make("summary", {}, make("span", { className: "agent-tool-name" }, humanise(name)), this.about, this.status);
     this.element = make("div", { className: "agent-tool" }, make("details", {}, summary, this.details), this.note);
@@ -54,8 +55,9 @@ export class ToolView {
 
   #detail(name, word, value) {
     this.details.querySelector(`[data-detail="${name}"]`)?.remove();
-    const shown = make("pre", { tabIndex: 0, dir: "auto" }, printed(value));
-    this.details.append(make("div", { data: { detail: name } }, make("dt", {}, say(word)), make("dd", {}, shown)));
+    this.details.append(
+      make("div", { data: { detail: name } }, make("p", { className: "agent-tool-word" }, say(word)), shownValue(value)),
+    );
   }
 }
 
@@ -65,11 +67,4 @@ function short(input) {
   const values = Object.values(input).filter((value) => ["string", "number"].includes(typeof value) && value !== "");
   const text = values.slice(0, 2).join(", ");
   return text.length > SHORT ? `${text.slice(0, SHORT - 1)}…` : text;
-}
-
-function printed(value) {
-  if (value === null || value === undefined) return say("nothing");
-  if (typeof value === "string") return value;
-  if (typeof value === "object" && Object.keys(value).length === 0) return say("nothing");
-  return JSON.stringify(value, null, 2);
 }

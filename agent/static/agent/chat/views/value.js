@@ -1,0 +1,40 @@
+// What goes into a tool and comes out of it, for people: names and values, not JSON.
+
+import { make } from "../dom.js";
+import { humanise, say } from "../words.js";
+
+const DEPTH_MOST = 4;
+const ITEMS_MOST = 100;
+
+/** An element or text that shows any JSON value. */
+export function shownValue(value, depth = 0) {
+  if (value === null || value === undefined || value === "") return say("nothing");
+  if (value === true || value === false) return say(value ? "yes" : "no");
+  if (typeof value !== "object") return make("span", { className: "agent-value", dir: "auto" }, String(value));
+  if (depth >= DEPTH_MOST) return make("code", {}, JSON.stringify(value));
+  return Array.isArray(value) ? list(value, depth) : names(value, depth);
+}
+
+function names(value, depth) {
+  const entries = Object.entries(value).filter(([, inner]) => !isEmpty(inner));
+  if (!entries.length) return say("nothing");
+  const rows = entries
+    .slice(0, ITEMS_MOST)
+    .map(([name, inner]) => make("div", {}, make("dt", {}, humanise(name)), make("dd", {}, shownValue(inner, depth + 1))));
+  return make("dl", { className: "agent-values" }, ...rows, rest(entries));
+}
+
+function list(values, depth) {
+  if (!values.length) return say("nothing");
+  if (values.every((value) => typeof value !== "object")) return make("span", { dir: "auto" }, values.join(", "));
+  const items = values.slice(0, ITEMS_MOST).map((value) => make("li", {}, shownValue(value, depth + 1)));
+  return make("ul", { className: "agent-values" }, ...items, rest(values));
+}
+
+function isEmpty(value) {
+  return value === null || value === "" || (Array.isArray(value) && !value.length);
+}
+
+function rest(all) {
+  return all.length > ITEMS_MOST ? make("p", {}, "…") : null;
+}
