@@ -51,7 +51,8 @@ class Threads:
     def close(self) -> None:
         """End the threads and their connections when what they have in hand is done."""
         with self._lock:
-            threads, self._threads, self._idle = self._threads, [], 0
+            threads, self._threads = self._threads, []  # a new list: who is not on it is not counted idle
+            self._idle = 0
             for _ in threads:
                 self._work.put(None)
         for thread in threads:
@@ -64,18 +65,20 @@ class Threads:
             if self._idle:
                 self._idle -= 1
             elif len(self._threads) < self._size:
-                thread = threading.Thread(target=self._serve, name=f"{self._name}-{len(self._threads)}", daemon=True)
+                thread = threading.Thread(
+                    target=self._serve, args=(self._threads,), name=f"{self._name}-{len(self._threads)}", daemon=True
+                )
                 self._threads.append(thread)
                 thread.start()
         self._work.put(work)
 
-    def _serve(self) -> None:
+    def _serve(self, threads: list[threading.Thread]) -> None:
         try:
             while (work := self._work.get()) is not None:
                 work()
                 del work  # else it keeps what it worked on alive until the next one
                 with self._lock:
-                    self._idle += 1
+                    self._idle += threads is self._threads
         finally:
             connections.close_all()
 

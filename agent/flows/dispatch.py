@@ -42,6 +42,14 @@ def runner() -> Runner:
         return _runner
 
 
+def use(other: Runner | None) -> Runner | None:
+    """Put another runner in this process's place (tests, a host's own); the one before is handed back, not stopped."""
+    global _runner
+    with _lock:
+        before, _runner = _runner, other
+    return before
+
+
 def stop(grace_seconds: float = 10) -> None:
     """Stop this process's runner, if it has one; the next hand-over makes a new one."""
     global _runner

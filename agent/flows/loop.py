@@ -20,7 +20,7 @@ from agent.domain.snapshots import RunLease
 from agent.domain.states import RunStatus
 from agent.domain.titles import title_for, wants_title
 from agent.errors import Cancelled, LeaseLost, ModelNoOutput, NotFound
-from agent.flows import history, ledger, prompt
+from agent.flows import contexts, history, ledger, prompt
 from agent.flows.admission import PERSIST_USER, REGENERATE
 from agent.flows.answers import Told, blank, blank_told, finish_frame, record_answer, shown_answer
 from agent.flows.driver import Driver
@@ -32,8 +32,6 @@ from agent.flows.tools import Offered, offer
 from agent.registry import (
     UNNAMED,
     AgentDefinition,
-    OfferContext,
-    PromptContext,
     ToolContext,
     provider_for,
     registry,
@@ -83,7 +81,7 @@ class Turn:
         if self.broken is not None:
             raise self.broken
         if self._first is None:
-            parts = await prompt.resolve_parts(self._definition, self._prompt_context())
+            parts = await prompt.resolve_parts(self._definition, contexts.for_prompt(self.run))
             await in_db(self._start_late, parts)
         attempt, steps = self._first, self._stages["maxSteps"] if self._stages else 0
         for step in range(steps):
@@ -141,9 +139,10 @@ class Turn:
     async def _step(self, step: int, attempt: Attempt, *, last: bool) -> Attempt | None:
         """One model call and the tools it asks for; the next step's attempt, None when the run is settled."""
         self._border()
-        offered = await offer(self._definition, ctx=self._offer_context())
+        offered = await offer(self._definition, ctx=contexts.for_offer(self.run))
         if not attempt.done:
             self._answer = await self._driver.abortable(self._ask(step, attempt, offered))
+            offered = await self._still_open(offered, self._answer)
         told, tools, refused = await in_db(self._record_answer, step, attempt, offered)
         if tools is None:
             self._finish(told)
@@ -151,6 +150,15 @@ class Turn:
         for frame in refused:
             self.writer.write(frame)
         return await self._run_tools(step, told, tools, last=last)
+
+    async def _still_open(self, offered: Sequence[Offered], answer: Answer) -> Sequence[Offered]:
+        """The gates are asked again when a tool is called: what closed meanwhile was never there."""
+        called = frozenset(call.name for call in answer.calls)
+        if not called:
+            return offered
+        ctx = contexts.for_offer(self.run)
+        now = {one.spec.name for one in await offer(self._definition, ctx=ctx, only=called)}
+        return [one for one in offered if one.spec.name not in called or one.spec.name in now]
 
     async def _ask(self, step: int, attempt: Attempt, offered: Sequence[Offered]) -> Answer:
         stages = self._stages or {}
@@ -278,49 +286,23 @@ class Turn:
         if self._title is not None:
             self.writer.write(frames.title(self._title))
 
+    def _tool_context(self, call_id: str) -> ToolContext:
+        return contexts.for_tool(
+            self.run, call_id, store=self.store, cancelled=self._driver.cancelled, emit=self.writer.write_soon
+        )
+
     def _border(self) -> None:
         """Where a run looks whether it was asked to stop; no position is spent on it."""
         if self._journal.cancel_requested:
             raise Cancelled
         self._driver.border()
 
-    def _offer_context(self) -> OfferContext:
-        return OfferContext(**self._told_to_host())
-
-    def _prompt_context(self) -> PromptContext:
-        told = self._told_to_host()
-        del told["ui_capabilities"]
-        return PromptContext(**told)
-
-    def _tool_context(self, call_id: str) -> ToolContext:
-        return ToolContext(
-            **self._told_to_host(),
-            tool_call_id=call_id,
-            store=self.store,
-            request_id=self.run.input.get("requestId"),
-            cancelled=self._driver.cancelled,
-            emit=self.writer.write_soon,
-        )
-
-    def _told_to_host(self) -> dict[str, Any]:
-        run = self.run
-        return {
-            "actor": run.actor,
-            "agent_name": run.agent_name,
-            "thread_id": run.thread_id,
-            "run_id": run.id,
-            "persona": run.persona,
-            "page_context": run.input.get("pageContext"),
-            "ui_capabilities": run.input.get("uiCapabilities"),
-            "host": run.input.get("hostContext"),
-        }
-
 
 def _definition(agent_name: str | None) -> AgentDefinition:
     """Today's declaration; an agent that was removed goes on with the journaled prompt and without tools."""
     if agent_name is None:
         return UNNAMED
-    return registry().agent(agent_name) or UNNAMED
+    return registry.agent(agent_name) or UNNAMED
 
 
 def _never() -> None:

@@ -175,7 +175,12 @@ class ToolStep:
         if repeated:
             self._store.bump_run_retries(self._run.id)
         payload: dict[str, Json] = {"error": outcome.error} if failed else {"output": outcome.output}
-        return {**payload, "ms": outcome.ms, "ui": list(outcome.ui), "terminal": pending.tool.tool.terminal}
+        return {
+            **payload,
+            "ms": outcome.ms,
+            "ui": [*outcome.ui, *_spoken(pending.call["id"], outcome.text)],
+            "terminal": pending.tool.tool.terminal,
+        }
 
     def _take(self, pending: Pending, payload: dict[str, Any]) -> list[Frame]:
         """Put a recorded outcome among the results; its frames."""
@@ -191,6 +196,21 @@ class ToolStep:
         if components and "message_ui" in self._store.capabilities:
             self._store.set_message_ui(self._message_id, components)
         return {"messageIds": [self._message_id], "terminal": self._terminal}
+
+
+def _spoken(call_id: str, text: str | None) -> list[dict[str, Json]]:
+    """A presentation that is only words, kept and shown like any component of its call."""
+    if not text:
+        return []
+    return [
+        {
+            "id": f"{call_id}:text",
+            "component": "text",
+            "props": {"text": text},
+            "fallbackText": text,
+            "toolCallId": call_id,
+        }
+    ]
 
 
 def _succeeded(pending: Pending, outcome: ToolResult | None) -> bool:

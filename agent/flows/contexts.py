@@ -1,0 +1,44 @@
+"""What a host's code is told of the run it works for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from agent.domain.model_calls import CancelFlag, Frame
+from agent.domain.snapshots import Run
+from agent.registry import OfferContext, PromptContext, StoreReads, ToolContext
+
+
+def for_offer(run: Run) -> OfferContext:
+    return OfferContext(**_told(run), ui_capabilities=run.input.get("uiCapabilities"))
+
+
+def for_prompt(run: Run) -> PromptContext:
+    return PromptContext(**_told(run))
+
+
+def for_tool(
+    run: Run, call_id: str, *, store: StoreReads, cancelled: CancelFlag, emit: Callable[[Frame], None]
+) -> ToolContext:
+    return ToolContext(
+        **_told(run),
+        ui_capabilities=run.input.get("uiCapabilities"),
+        tool_call_id=call_id,
+        store=store,
+        request_id=run.input.get("requestId"),
+        cancelled=cancelled,
+        emit=emit,
+    )
+
+
+def _told(run: Run) -> dict[str, Any]:
+    return {
+        "actor": run.actor,
+        "agent_name": run.agent_name,
+        "thread_id": run.thread_id,
+        "run_id": run.id,
+        "persona": run.persona,
+        "page_context": run.input.get("pageContext"),
+        "host": run.input.get("hostContext"),
+    }
