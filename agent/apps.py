@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from django.apps import AppConfig
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
@@ -15,3 +17,4 @@ class AgentConfig(AppConfig):
     def ready(self) -> None:
         """Import every app's `agents` module. Every command comes through here, so nothing is started."""
         autodiscover_modules("agents")
+        import_module("agent.checks")  # it registers itself, and needs the models that this file comes before

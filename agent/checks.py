@@ -1,0 +1,195 @@
+"""What `manage.py check` says about an installation before a turn runs into it (spec 10 §7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from django.apps import AppConfig
+from django.conf import settings as django_settings
+from django.core import checks
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.exceptions import ImproperlyConfigured
+from django.db import connections, router
+from django.utils.module_loading import import_string
+
+from agent.actors import AnonymousCookieResolver, HeaderActorResolver
+from agent.conf import AgentSettings, agent_settings, setting_problems
+from agent.domain.history import bound_problems
+from agent.models import Thread
+from agent.registry import default_provider_name, provider_named, registry
+from agent.store import OrmStore
+from agent.store.base import CAPABILITIES, REQUIRED
+
+Apps = Sequence[AppConfig] | None
+Check = Callable[[AgentSettings], Iterator[CheckMessage]]
+Registered = Callable[..., list[CheckMessage]]
+
+HARMLESS_MODES = {"IMMEDIATE", "EXCLUSIVE"}
+
+
+def _checked(*tags: str, deploy: bool = False) -> Callable[[Check], Registered]:
+    """Register a check that is asked only when the settings can be read: agent.E010 speaks for all until then."""
+
+    def decorate(check: Check) -> Registered:
+        def run(app_configs: Apps = None, **_: object) -> list[CheckMessage]:
+            return [] if setting_problems() else list(check(agent_settings()))
+
+        run.__name__, run.__doc__ = check.__name__, check.__doc__
+        registered: Registered = register(*tags, deploy=deploy)(run)
+        return registered
+
+    return decorate
+
+
+@register(Tags.compatibility)
+def check_settings(app_configs: Apps = None, **_: object) -> list[CheckMessage]:
+    """E010: a key that does not exist, a value of a wrong kind, a path that does not import, a provider unknown."""
+    problems = setting_problems() or list(_provider_name_problems(agent_settings()))
+    return [Error(text, id="agent.E010") for text in problems]
+
+
+def _provider_name_problems(settings: AgentSettings) -> Iterator[str]:
+    if settings.providers:
+        try:
+            name = default_provider_name(settings)
+        except ImproperlyConfigured as error:
+            yield str(error)
+        else:
+            if name not in settings.providers:
+                yield f'AGENT["DEFAULT_PROVIDER"]: PROVIDERS has no {name!r}.'
+    for entry in settings.models:
+        if entry.provider is not None and entry.provider not in settings.providers:
+            yield f'AGENT["MODELS"]: PROVIDERS has no {entry.provider!r}, which {entry.id!r} names.'
+
+
+@_checked(Tags.compatibility)
+def check_store(settings: AgentSettings) -> Iterator[CheckMessage]:
+    """E020, E021, E022, E024, W012: what the store promises, against what is asked of it."""
+    store: Any = settings.store
+    capabilities = frozenset(getattr(store, "capabilities", ()))
+    for name in sorted(capabilities & CAPABILITIES.keys()):
+        missing = sorted(member for member in _members(CAPABILITIES[name]) if not hasattr(store, member))
+        if missing:
+            yield Error(f"The store declares {name!r} and lacks {', '.join(missing)}.", id="agent.E020")
+    for name in sorted(REQUIRED - capabilities):
+        yield Error(f"The store lacks the capability {name!r}, which every store must have.", id="agent.E021")
+    if settings.runner != "inline" and not {"runs", "journal"} <= capabilities:
+        yield Error("Without the capabilities runs and journal the runner must be 'inline'.", id="agent.E022")
+    if settings.sink == "database" and "frames" not in capabilities:
+        yield Error("The sink 'database' needs a store with the capability frames.", id="agent.E024")
+    if "idempotency" not in capabilities:
+        yield checks.Warning("The store ignores the header Idempotency-Key.", id="agent.W012")
+
+
+def _members(protocol: type) -> set[str]:
+    return {name for name in (*vars(protocol), *vars(protocol).get("__annotations__", {})) if not name.startswith("_")}
+
+
+@_checked(Tags.compatibility)
+def check_history(settings: AgentSettings) -> Iterator[CheckMessage]:
+    """E030: bounds of a history window that bound nothing."""
+    declared: list[tuple[str, object]] = [
+        ('AGENT["HISTORY"]', settings.history),
+        ('AGENT["HISTORY_POLICY"]', settings.history_policy),
+        *((f"Agent {each.name!r}", each.history) for each in registry.agents()),
+    ]
+    for where, history in declared:
+        for text in bound_problems(history):
+            yield Error(f"{where}: {text}.", id="agent.E030")
+
+
+@_checked(Tags.security)
+def check_identity(settings: AgentSettings) -> Iterator[CheckMessage]:
+    """E031: headers are believed, and nobody says that a gateway sets them."""
+    if isinstance(settings.actor_resolver, HeaderActorResolver) and not settings.trusted_gateway:
+        yield Error(
+            "HeaderActorResolver believes whoever sends its headers.",
+            hint='Behind a gateway that sets and strips them, set AGENT["TRUSTED_GATEWAY"] = True.',
+            id="agent.E031",
+        )
+
+
+@_checked(Tags.compatibility)
+def check_reach(settings: AgentSettings) -> Iterator[CheckMessage]:
+    """E032: a broker or a vendor's library that is asked for and not there."""
+    if settings.runner == "celery" and not _broker():
+        yield Error("The runner 'celery' needs a broker; Celery has no broker_url.", id="agent.E032")
+    for name in settings.providers:
+        try:
+            provider_named(name)
+        except ImportError as error:
+            yield Error(f'AGENT["PROVIDERS"][{name!r}]: {error}', id="agent.E032")
+        except (ImproperlyConfigured, TypeError, ValueError) as error:
+            yield Error(f'AGENT["PROVIDERS"][{name!r}] cannot be made: {error}', id="agent.E010")
+
+
+def _broker() -> str | None:
+    """Celery is imported for those who use it alone: it costs every command a tenth of a second."""
+    conf = import_string("celery.current_app").conf
+    broker: str | None = conf.broker_url or conf.broker_write_url
+    return broker
+
+
+@_checked(Tags.compatibility)
+def check_declarations(settings: AgentSettings) -> Iterator[CheckMessage]:
+    """E033, E034: names that are taken or unknown, tools without a schema, four eyes with one pair of them."""
+    for text in registry.problems():
+        yield Error(text, id="agent.E033")
+    names = {agent.name for agent in registry.agents()}
+    if settings.default_agent is not None and settings.default_agent not in names:
+        yield Error(f'AGENT["DEFAULT_AGENT"]: unknown agent {settings.default_agent!r}.', id="agent.E033")
+    for entry in settings.models:
+        for name in sorted({*(entry.agents or ())} - names):
+            yield Error(f'AGENT["MODELS"]: unknown agent {name!r}, which {entry.id!r} names.', id="agent.E033")
+    for tool in registry.tools():
+        if tool.four_eyes and tool.approver == "requester":
+            yield Error(
+                f"Tool {tool.name!r} ({tool.origin}): with four_eyes the requester may not be the approver.",
+                hint="Name a role or a permission as its approver.",
+                id="agent.E034",
+            )
+
+
+@_checked(Tags.compatibility)
+def check_sqlite(settings: AgentSettings) -> Iterator[CheckMessage]:
+    """W010: a transaction that reads before it writes fails under load with "database is locked"."""
+    if not (isinstance(settings.store, type) and issubclass(settings.store, OrmStore)):
+        return
+    connection = connections[router.db_for_write(Thread)]
+    mode = str(connection.settings_dict.get("OPTIONS", {}).get("transaction_mode") or "DEFERRED")
+    if connection.vendor == "sqlite" and mode.upper() not in HARMLESS_MODES:
+        yield checks.Warning(
+            f"SQLite runs in transaction mode {mode}: turns at the same time fail with 'database is locked'.",
+            hint=f'DATABASES[{connection.alias!r}]["OPTIONS"]["transaction_mode"] = "IMMEDIATE"',
+            id="agent.W010",
+        )
+
+
+@_checked(Tags.compatibility)
+def check_process(settings: AgentSettings) -> Iterator[CheckMessage]:
+    """W013, W014: turns or streams that live in another process than the one that asks for them."""
+    if settings.runner == "inline" and not getattr(django_settings, "ASGI_APPLICATION", None):
+        yield checks.Warning(
+            "The runner 'inline' under WSGI drives turns in a thread of whichever process took the message.",
+            hint='Set ASGI_APPLICATION and serve it, or use AGENT["RUNNER"] = "celery".',
+            id="agent.W013",
+        )
+    if settings.sink == "memory" and settings.runner == "celery":
+        yield checks.Warning("The sink 'memory' is of one process: nobody sees what a worker writes.", id="agent.W014")
+
+
+@_checked(Tags.security, deploy=True)
+def check_deployment(settings: AgentSettings) -> Iterator[CheckMessage]:
+    """W020 to W023: what is lawful, and worth a thought before strangers come."""
+    if isinstance(settings.actor_resolver, AnonymousCookieResolver):
+        yield checks.Warning("Anybody may talk to the agents without signing in.", id="agent.W020")
+    if isinstance(settings.actor_resolver, HeaderActorResolver):
+        yield checks.Warning("Who acts is read from headers: only its gateway may reach this site.", id="agent.W021")
+    if settings.expose_errors:
+        yield checks.Warning("EXPOSE_ERRORS shows clients the raw text of errors.", id="agent.W022")
+    for tool in registry.tools():
+        if tool.kind == "action" and not tool.requires_approval:
+            yield checks.Warning(
+                f"Tool {tool.name!r} ({tool.origin}): nobody is asked before it acts.", id="agent.W023"
+            )
