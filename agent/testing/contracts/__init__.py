@@ -1,1 +1,59 @@
-"""The published contracts: lists of cases that every implementation of a port must pass. No test framework needed."""
+"""The published contracts: lists of cases that every implementation of a port must pass. No test framework needed.
+
+The contracts of the store are here by name; `STORE_CONTRACTS` are all of them, by the capability they are about. A
+store runs the contracts of the capabilities that it declares.
+"""
+
+from agent.testing.contracts import decisions, forks, journal, leases, texts, thread_reads
+from agent.testing.contracts.base import Case, ContractMismatch
+from agent.testing.contracts.frames import FRAME_CONTRACT
+from agent.testing.contracts.holders import HOLDER_CONTRACT
+from agent.testing.contracts.idempotency import IDEMPOTENCY_CONTRACT
+from agent.testing.contracts.ledger import LEDGER_CONTRACT
+from agent.testing.contracts.reads import BLANK_HISTORY_CONTRACT, BOUNDED_READ_CONTRACT
+from agent.testing.contracts.round_trip import ROUND_TRIP_CONTRACT
+from agent.testing.contracts.rows import EVERY_MESSAGE_FIELD
+from agent.testing.contracts.runs import RUN_CONTRACT
+from agent.testing.contracts.store import SettableClock, StoreCase, StoreSubject
+from agent.testing.contracts.threads import THREAD_CONTRACT
+from agent.testing.contracts.tool_calls import TOOL_CALL_CONTRACT
+from agent.testing.contracts.unit import UNIT_OF_WORK_CONTRACT
+
+CASES_ADDED_BY = (decisions, forks, journal, leases, texts, thread_reads)  # to the lists above, when imported
+
+STORE_CONTRACTS: dict[str, list[StoreCase]] = {
+    "unit of work": UNIT_OF_WORK_CONTRACT,
+    "round trip": ROUND_TRIP_CONTRACT,
+    "threads": THREAD_CONTRACT,
+    "holders": HOLDER_CONTRACT,
+    "tool_calls": TOOL_CALL_CONTRACT,
+    "ledger": LEDGER_CONTRACT,
+    "runs": RUN_CONTRACT,
+    "frames": FRAME_CONTRACT,
+    "idempotency": IDEMPOTENCY_CONTRACT,
+    "blank history": BLANK_HISTORY_CONTRACT,
+    "bounded reads": BOUNDED_READ_CONTRACT,
+}
+for _cases in STORE_CONTRACTS.values():
+    _cases.sort(key=lambda case: case.name)
+
+__all__ = [
+    "BLANK_HISTORY_CONTRACT",
+    "BOUNDED_READ_CONTRACT",
+    "EVERY_MESSAGE_FIELD",
+    "FRAME_CONTRACT",
+    "HOLDER_CONTRACT",
+    "IDEMPOTENCY_CONTRACT",
+    "LEDGER_CONTRACT",
+    "ROUND_TRIP_CONTRACT",
+    "RUN_CONTRACT",
+    "STORE_CONTRACTS",
+    "THREAD_CONTRACT",
+    "TOOL_CALL_CONTRACT",
+    "UNIT_OF_WORK_CONTRACT",
+    "Case",
+    "ContractMismatch",
+    "SettableClock",
+    "StoreCase",
+    "StoreSubject",
+]

@@ -11,6 +11,7 @@ from agent.errors import NotFound
 from agent.testing.memory.messages import Messages
 from agent.testing.memory.state import ThreadRow
 from agent.testing.memory.unit import unit
+from agent.testing.memory.values import ID, exact
 
 
 class Forks(Messages):
@@ -50,9 +51,9 @@ class Forks(Messages):
             call_ids.update({call.id: self.new_id() for call in calls[message.id]})
         for seq, message in enumerate(messages, start=1):
             copy = message_copy(message, id=message_ids[message.id], thread_id=fork.id, seq=seq, call_ids=call_ids)
-            self.messages.put(copy.id, copy)
+            self.messages.put(exact("id", copy.id, ID), copy)
             for call in calls[message.id]:
                 row = call_copy(
                     call, thread_id=fork.id, message_ids=message_ids, call_ids=call_ids, now=fork.created_at
                 )
-                self.calls.put(row.id, row)
+                self.calls.put(exact("id", row.id, ID), row)

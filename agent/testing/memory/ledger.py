@@ -77,7 +77,7 @@ class Ledger(State):
         return sorted(rows, key=lambda row: row.id)[: max(limit, 0)]
 
     @unit
-    def reprice_usage(self, ids: Sequence[int], include_estimated: bool = False) -> int:  # noqa: FBT001, FBT002
+    def reprice_usage(self, ids: Sequence[int], include_estimated: bool = False) -> int:
         return sum(self._reprice(key, include_estimated=include_estimated) for key in dict.fromkeys(ids))
 
     def _reprice(self, key: int, *, include_estimated: bool) -> bool:
