@@ -63,7 +63,7 @@ class Anthropic(Dialect):
     def complaint(self, body: Body) -> str | None:
         if not isinstance(body.get("max_tokens"), int):
             return "max_tokens: field required"
-        messages = body["messages"]
+        messages: list[Body] = body["messages"]
         if messages[0]["role"] != "user":
             return "messages: first message must use the user role"
         blocks = [_blocks(message) for message in messages]
@@ -94,7 +94,7 @@ def _blocks(message: Body) -> list[Any]:
 
 def start(body: Body, usage: Body) -> bytes:
     """The event that opens an answer; it says the input already."""
-    message = {
+    message: Body = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
