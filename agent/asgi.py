@@ -6,7 +6,7 @@ import atexit
 import logging
 import os
 import threading
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -18,10 +18,9 @@ from agent.flows import dispatch
 from agent.flows.recovery import recover
 from agent.models import Thread
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+Receive = Callable[[], Awaitable[Mapping[str, Any]]]
+Send = Callable[[dict[str, Any]], Awaitable[None]]
+Application = Callable[[Any, Any, Any], Awaitable[None]]  # scope, receive, send: each framework types them its own way
 
 OURS = ("agent", "governance")
 RECOVER_SECONDS = 30
@@ -39,7 +38,7 @@ def with_agent(application: Application) -> Application:
     _start()
     os.register_at_fork(after_in_child=_start)
 
-    async def wrapped(scope: Scope, receive: Receive, send: Send) -> None:
+    async def wrapped(scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             await _lifespan(receive, send)
         else:

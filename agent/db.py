@@ -20,6 +20,7 @@ M = TypeVar("M", bound=models.Model)
 
 DB_THREADS = 8  # how many units of work a process may have open at once; each thread keeps a connection of its own
 TOOL_THREADS = 32  # bodies of sync tools, which may be slow: they never hold up the units of work
+IDLE_SECONDS = 60  # a thread without work ends after that, and its connections with it
 
 _POSTGRES_TRANSIENT = frozenset({"40001", "40P01", "55P03"})  # serialization, deadlock, lock not available
 _MYSQL_TRANSIENT = frozenset({1020, 1205, 1213, 3572})  # changed since read (MariaDB), lock wait, deadlock, NOWAIT
@@ -74,13 +75,24 @@ class Threads:
 
     def _serve(self, threads: list[threading.Thread]) -> None:
         try:
-            while (work := self._work.get()) is not None:
+            while (work := self._next(threads)) is not None:
                 work()
                 del work  # else it keeps what it worked on alive until the next one
                 with self._lock:
                     self._idle += threads is self._threads
         finally:
             connections.close_all()
+
+    def _next(self, threads: list[threading.Thread]) -> Callable[[], None] | None:
+        while True:
+            try:
+                return self._work.get(timeout=IDLE_SECONDS)
+            except queue.Empty:
+                with self._lock:
+                    if self._idle and threads is self._threads:  # else work is on its way to this thread
+                        self._idle -= 1
+                        threads.remove(threading.current_thread())
+                        return None
 
 
 def _answer(call: Callable[[], T], loop: asyncio.AbstractEventLoop, future: asyncio.Future[T]) -> None:
@@ -103,10 +115,17 @@ def _set(setter: Callable[[T], object], future: asyncio.Future[Any], outcome: T)
 
 
 def _close_unusable() -> None:
-    """Drop connections that are broken or past their age, as a request does at its start and end."""
+    """Drop connections that are broken, or past the age that the host has set.
+
+    As a request does at its start and end, but for CONN_MAX_AGE = 0: these threads are ours, and a new connection for
+    every unit of work would cost more than the work. Theirs end with the thread, when it has been idle for a while.
+    """
     for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.close_if_unusable_or_obsolete()
+        if connection.in_atomic_block or connection.connection is None:
+            continue
+        if connection.settings_dict["CONN_MAX_AGE"] == 0:
+            connection.close_at = None
+        connection.close_if_unusable_or_obsolete()
 
 
 _db_threads = Threads(DB_THREADS, "agent-db")

@@ -63,7 +63,7 @@ def cancelled() -> Frame:
 
 
 def stored_ui(frames: Iterable[Frame]) -> list[dict[str, Any]]:
-    """The components to keep, in order of first sight: the last props of each id, without partial and withdrawn ones."""
+    """The components to keep, in order of first sight: the last props of each id; not partial or withdrawn ones."""
     last: dict[str, dict[str, Any]] = {}
     for frame in frames:
         if frame.get("kind") == "ui" and not frame.get("partial"):

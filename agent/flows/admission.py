@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -13,7 +13,6 @@ from agent.domain.ids import new_id
 from agent.domain.snapshots import IdempotencyOutcome, ThreadScope
 from agent.errors import IdempotencyKeyReused, Invalid, NotAllowed, NotFound, NotSupported, OverQuota, RunActive
 from agent.flows import catalogue, dispatch
-from agent.flows.journal import as_recorded
 from agent.spi import QuotaPolicy
 from agent.store import get_store
 from agent.store.base import AgentStore
@@ -128,46 +127,57 @@ def _own_thread(store: AgentStore, actor: Actor, thread_id: str) -> ThreadScope:
 
 
 def _start(store: AgentStore, actor: Actor, send: Send, checked: _Checked) -> Admitted:
-    run_id, message_id = new_id(), new_id()
-    thread_id = _claim_thread(store, actor, send, run_id)
-    name: str
-    payload: dict[str, Any]
-    if send.regenerate:
+    """The run with its journal's first position, and what the user said, in the fewest statements."""
+    run_id, said = new_id(), _said(send)
+    thread_id = _new_thread(store, actor, send, said, run_id) if send.thread_id is None else send.thread_id
+    if send.thread_id is not None:
+        _claim_thread(store, thread_id, run_id)
+    if said is None:
         removed = store.truncate_after_last_user(thread_id)
         if removed is None:
             raise Invalid("There is no message to answer again.", code="nothing_to_regenerate")
-        name, payload = REGENERATE, {"removed": removed}
+        first: tuple[str, dict[str, Any]] = (REGENERATE, {"removed": removed})
     else:
-        name, payload = PERSIST_USER, {"messageId": message_id}
-    store.create_run(_new_run(actor, send, checked, run_id, thread_id, message_id), (name, as_recorded(payload)))
-    if not send.regenerate:
-        store.append_message(
-            AppendMessage(id=message_id, thread_id=thread_id, role="user", content=send.message or "", run_id=run_id)
-        )
+        first = (PERSIST_USER, {"messageId": said.id})
+        if send.thread_id is not None:
+            store.append_message(replace(said, thread_id=thread_id, run_id=run_id))
+    store.create_run(_new_run(actor, send, checked, run_id, thread_id, said), first)
     return Admitted(run_id=run_id, thread_id=thread_id)
 
 
-def _claim_thread(store: AgentStore, actor: Actor, send: Send, run_id: str) -> str:
-    """The thread, held by this run: made so, or won by a guarded update."""
-    if send.thread_id is None:
-        created = store.create_thread(
-            actor=actor,
-            transient=send.transient,
-            agent_name=send.agent,
-            persona=send.persona,
-            active_run_id=run_id,
-        )
-        return created.id
-    if not store.claim_active_run(send.thread_id, run_id):
-        if store.owner_of_thread(send.thread_id) is None:
-            raise NotFound  # deleted since it was checked
-        raise RunActive
-    return send.thread_id
+def _said(send: Send) -> AppendMessage | None:
+    """The user's message; None when an old one is answered again."""
+    if send.regenerate:
+        return None
+    return AppendMessage(id=new_id(), thread_id="", role="user", content=send.message or "")
 
 
-def _new_run(actor: Actor, send: Send, checked: _Checked, run_id: str, thread_id: str, message_id: str) -> NewRun:
+def _new_thread(store: AgentStore, actor: Actor, send: Send, said: AppendMessage | None, run_id: str) -> str:
+    created = store.create_thread(
+        actor=actor,
+        transient=send.transient,
+        agent_name=send.agent,
+        persona=send.persona,
+        active_run_id=run_id,
+        first_message=None if said is None else replace(said, run_id=run_id),
+    )
+    return created.id
+
+
+def _claim_thread(store: AgentStore, thread_id: str, run_id: str) -> None:
+    """Win the thread by a guarded update."""
+    if store.claim_active_run(thread_id, run_id):
+        return
+    if store.owner_of_thread(thread_id) is None:
+        raise NotFound  # deleted since it was checked
+    raise RunActive
+
+
+def _new_run(
+    actor: Actor, send: Send, checked: _Checked, run_id: str, thread_id: str, said: AppendMessage | None
+) -> NewRun:
     given = {
-        "messageId": None if send.regenerate else message_id,
+        "messageId": None if said is None else said.id,
         "regenerate": send.regenerate or None,
         "pageContext": send.page_context,
         "uiCapabilities": send.ui_capabilities,

@@ -50,7 +50,8 @@ class Driver:
 
     async def abortable(self, effect: Coroutine[Any, Any, T]) -> T:
         """Run an effect that `cancel` and `lose` may break off."""
-        task = self._effect = asyncio.get_running_loop().create_task(effect)
+        task: asyncio.Task[T] = asyncio.get_running_loop().create_task(effect)
+        self._effect = task
         try:
             return await task
         except asyncio.CancelledError:

@@ -83,9 +83,9 @@ class Journal:
             if not self._store.record_run_end(self.lease.run_id, unit.ending, lease=self.lease, steps=unit.steps):
                 raise NotSettled
         elif unit.steps or unit.effect or unit.start:
-            self.cancel_requested |= bool(self._store.record_steps(
-                self.lease, unit.steps, effect=unit.effect, start=unit.start
-            ))
+            self.cancel_requested |= bool(
+                self._store.record_steps(self.lease, unit.steps, effect=unit.effect, start=unit.start)
+            )
 
     def position(self, name: str) -> tuple[int, Json | _Missing]:
         """Hand out the next position, with what is recorded there; another name there is a divergence."""

@@ -139,7 +139,7 @@ class Turn:
     async def _step(self, step: int, attempt: Attempt, *, last: bool) -> Attempt | None:
         """One model call and the tools it asks for; the next step's attempt, None when the run is settled."""
         self._border()
-        offered = await offer(self._definition, ctx=contexts.for_offer(self.run))
+        offered: Sequence[Offered] = await offer(self._definition, ctx=contexts.for_offer(self.run))
         if not attempt.done:
             self._answer = await self._driver.abortable(self._ask(step, attempt, offered))
             offered = await self._still_open(offered, self._answer)

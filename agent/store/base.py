@@ -80,8 +80,12 @@ class ThreadStore(Protocol):
         persona: str | None = None,
         external_id: str | None = None,
         active_run_id: str | None = None,
+        first_message: AppendMessage | None = None,
     ) -> ThreadSummary:
-        """A new thread, held by `active_run_id` if given; a repeated external id answers the thread that has it."""
+        """A new thread, held by `active_run_id` and with its first message if given (whose `thread_id` is ignored).
+
+        A repeated external id answers the thread that has it, unchanged.
+        """
 
     def get_thread(self, thread_id: str) -> ThreadDetail | None: ...
     def thread_by_external_id(self, actor_ref: str, external_id: str) -> str | None: ...

@@ -5,24 +5,21 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from django.db import IntegrityError, connections
+from django.db import connections
 from django.db.models import F, Func
 
 from agent.domain.commands import AppendMessage
 from agent.domain.snapshots import JsonList
 from agent.domain.snapshots import Message as MessageValue
 from agent.domain.states import MessageRole
-from agent.errors import Conflict, NotFound
+from agent.errors import NotFound
 from agent.models import Message, Thread, ThreadSummary, ToolCall
 from agent.models.erasure import erase
-from agent.models.inserts import Draft, Insert
 from agent.models.message import MessageQuerySet
 from agent.models.prepared import Slot, Update, returns_from_update
 from agent.models.thread import ThreadQuerySet
-from agent.store.orm import rows
+from agent.store.orm import message_rows, rows
 from agent.store.orm.unit import OrmUnit
-
-_insert = Insert(Message)
 
 
 def _live() -> ThreadQuerySet:
@@ -39,12 +36,11 @@ _results = Update(lambda: Message.objects.filter(pk=Slot("message")), {"tool_res
 class OrmMessages(OrmUnit):
     def append_message(self, message: AppendMessage) -> MessageValue:
         now = self.clock()
-        draft = self._message_draft(message, now)
+        draft = message_rows.draft(self, message, now)
         with self.joined():
             seq = self._next_seq(message.thread_id, now)
             if seq is not None:
-                _insert.number(draft, "seq", seq)
-                return self._inserted(draft)
+                return message_rows.insert(self, draft, seq=seq)
         raise NotFound("There is no such conversation.")
 
     def _next_seq(self, thread_id: str, now: datetime) -> int | None:
@@ -59,19 +55,6 @@ class OrmMessages(OrmUnit):
             return None
         threads.update(last_seq=last + 1, updated_at=now)
         return last + 1
-
-    def _message_draft(self, message: AppendMessage, now: datetime) -> Draft:
-        values = {name: getattr(message, name, None) for name in rows.MESSAGE}
-        values |= {"id": message.id or self.new_id(), "seq": 0, "created_at": now}
-        if message.role == MessageRole.ASSISTANT and message.content.isspace():
-            values["content"] = ""
-        return _insert.draft(self.db, values)
-
-    def _inserted(self, draft: Draft) -> MessageValue:
-        try:
-            return rows.message(_insert.one(self.db, draft))
-        except IntegrityError:
-            raise Conflict("A message of this id is there already.") from None
 
     def set_message_tool_results(self, message_id: str, results: JsonList) -> None:
         _results(self.db, message=message_id, results=results)

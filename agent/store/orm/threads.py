@@ -8,14 +8,14 @@ from django.db.models import OuterRef, Q, Subquery
 from django.db.models.functions import Left
 
 from agent.domain.actor import Actor, Owner
-from agent.domain.commands import ThreadPatch
+from agent.domain.commands import AppendMessage, ThreadPatch
 from agent.domain.snapshots import ThreadDetail, ThreadScope, ThreadSummary
 from agent.errors import Conflict
 from agent.models import Message, Thread
 from agent.models.inserts import Insert
 from agent.models.prepared import Select, Slot, Update
 from agent.models.thread import ThreadQuerySet
-from agent.store.orm import approvals, rows
+from agent.store.orm import approvals, message_rows, rows
 from agent.store.orm.unit import OrmUnit
 
 _PINS = ("default_agent", "model", "persona")
@@ -59,6 +59,7 @@ class OrmThreads(OrmUnit):
         persona: str | None = None,
         external_id: str | None = None,
         active_run_id: str | None = None,
+        first_message: AppendMessage | None = None,
     ) -> ThreadSummary:
         now = self.clock()
         values = {
@@ -70,11 +71,16 @@ class OrmThreads(OrmUnit):
             "active_run_id": active_run_id,
             "default_agent": agent_name,
             "persona": persona,
+            "last_seq": 0 if first_message is None else 1,
             "created_at": now,
             "updated_at": now,
         }
         draft = _insert.draft(self.db, values if title is None else {**values, "title": title})
-        stored = _insert.new(self.db, draft)
+        with self.joined():
+            stored = _insert.new(self.db, draft)
+            if stored is not None and first_message is not None:
+                said = message_rows.draft(self, first_message, now, thread_id=stored["id"])
+                return rows.thread_summary(stored, message_rows.insert(self, said, seq=1).content[: rows.PREVIEW])
         if stored is not None:
             return rows.thread_summary(stored)
         return self._of_external_id(actor, external_id)

@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from agent.domain.actor import Actor, Owner
-from agent.domain.commands import UNSET, ThreadPatch
-from agent.domain.snapshots import ThreadScope, ThreadSummary
+from agent.domain.commands import UNSET, AppendMessage, ThreadPatch
+from agent.domain.snapshots import Message, ThreadScope, ThreadSummary
 from agent.domain.text import clean_text
 from agent.errors import Conflict
 from agent.testing.memory.frames import remove_streams
@@ -33,6 +33,7 @@ class Threads(State):
         persona: str | None = None,
         external_id: str | None = None,
         active_run_id: str | None = None,
+        first_message: AppendMessage | None = None,
     ) -> ThreadSummary:
         exact("external_id", external_id, REF)
         if external_id is not None:
@@ -56,7 +57,14 @@ class Threads(State):
             updated_at=now,
             deleted_at=None,
         )
-        return self.summary(self.threads.put(row.id, row))
+        self.threads.put(row.id, row)
+        if first_message is not None:
+            self.append_message(replace(first_message, thread_id=row.id))
+        return self.summary(self.threads[row.id])
+
+    def append_message(self, message: AppendMessage) -> Message:
+        """Kept by the capability `messages`."""
+        raise NotImplementedError
 
     def _known_thread(self, row: ThreadRow, actor: Actor) -> ThreadSummary:
         if row.deleted_at is not None or row.tenant_ref != actor.tenant_ref:
