@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from typing import Any
 
-from django.db import IntegrityError
+from django.db import IntegrityError, connections
 from django.db.models import Exists
 
 from agent.domain.canonical import canonical_json
@@ -16,13 +18,14 @@ from agent.domain.snapshots import OpenRun, RunLease, Step
 from agent.errors import LeaseLost
 from agent.models import Run, RunStep
 from agent.models.inserts import Draft, Insert
-from agent.models.prepared import Row, Select, Slot, Update
+from agent.models.prepared import Row, Select, Slot, Update, returns_from_update
 from agent.models.run import RunQuerySet
 from agent.store.orm import rows
 from agent.store.orm.leases import held
 from agent.store.orm.unit import OrmUnit
 
 _insert = Insert(RunStep)
+_CANCEL = ("cancel_requested_at",)
 _STEP = ("position", "name", "payload")
 _steps = Select(lambda: RunStep.objects.filter(run_id=Slot("run")).in_order().values_list(*_STEP))
 _open = Select(
@@ -83,7 +86,7 @@ def started(start: RunStart) -> dict[str, str | None]:
 
 
 @lru_cache
-def _record(names: tuple[str, ...], *, with_steps: bool) -> Update:
+def _record(names: tuple[str, ...], *, with_steps: bool, returning: tuple[str, ...]) -> Update:
     """The holder's move beside new steps: it sets or clears the attempt marker, and what else is named."""
 
     def mine() -> RunQuerySet:
@@ -91,7 +94,14 @@ def _record(names: tuple[str, ...], *, with_steps: bool) -> Update:
         return with_free_positions(runs) if with_steps else runs
 
     marker = {"effect_position": Slot("effect_position"), "effect_name": Slot("effect_name")}
-    return Update(mine, {"recoveries": 0, **marker, **{name: Slot(name) for name in names}})
+    return Update(mine, {"recoveries": 0, **marker, **{name: Slot(name) for name in names}}, returning=returning)
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """A move was won, and what was seen with it."""
+
+    cancel_requested: bool
 
 
 class OrmJournal(OrmUnit):
@@ -117,8 +127,8 @@ class OrmJournal(OrmUnit):
             raise LeaseLost
         return bool(marked == (effect.position, effect.name))
 
-    def record_step(self, lease: RunLease, step: Step) -> None:
-        self.record_steps(lease, [step])
+    def record_step(self, lease: RunLease, step: Step) -> bool:
+        return self.record_steps(lease, [step])
 
     def record_steps(
         self,
@@ -127,7 +137,7 @@ class OrmJournal(OrmUnit):
         *,
         effect: Effect | None = None,
         start: RunStart | None = None,
-    ) -> None:
+    ) -> bool:
         columns = {} if start is None else started(start)
         values = {
             "run": lease.run_id,
@@ -136,14 +146,24 @@ class OrmJournal(OrmUnit):
             "effect_position": None if effect is None else effect.position,
             "effect_name": None if effect is None else effect.name,
         }
-        move = _record(tuple(columns), with_steps=bool(steps))
         recorded = drafts(self.db, lease.run_id, steps, self.clock())
         with self.joined():
-            held_still = move(self.db, **values, **columns, **span(steps)) == 1
-            if held_still:
+            moved = self._moved_by_holder(tuple(columns), {**values, **columns, **span(steps)}, bool(steps))
+            if moved is not None:
                 insert(self.db, recorded)
-        if not held_still:
+        if moved is None:
             raise LeaseLost
+        return moved.cancel_requested
+
+    def _moved_by_holder(self, names: tuple[str, ...], values: dict[str, Any], with_steps: bool) -> _Moved | None:
+        """Move the run if it is still its holder's and the positions are free."""
+        if returns_from_update(connections[self.db]):
+            row = _record(names, with_steps=with_steps, returning=_CANCEL).returned(self.db, **values)
+            return None if row is None else _Moved(row[0] is not None)
+        if _record(names, with_steps=with_steps, returning=())(self.db, **values) == 0:
+            return None
+        run = Run.objects.using(self.db).filter(pk=values["run"])
+        return _Moved(run.exclude(cancel_requested_at=None).exists())
 
 
 def _step(row: Row) -> Step:

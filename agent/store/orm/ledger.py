@@ -49,15 +49,15 @@ class OrmLedger(OrmPrices):
         entries = UsageEntry.objects.using(self.db).filter(actor_ref=actor_ref).between(start, end)
         unpriced = Q(cost_nanos=None)
         sums = entries.aggregate(
-            requests=Count("id"),
-            used_tokens=Sum(_TOKENS),
-            cost_nanos=Sum("cost_nanos"),
-            reported_cost_nanos=Sum("reported_cost_nanos"),
-            unpriced_requests=Count("id", filter=unpriced),
-            unpriced_tokens=Sum(_TOKENS, filter=unpriced),
+            sum_requests=Count("id"),
+            sum_used_tokens=Sum(_TOKENS),
+            sum_cost_nanos=Sum("cost_nanos"),
+            sum_reported_cost_nanos=Sum("reported_cost_nanos"),
+            sum_unpriced_requests=Count("id", filter=unpriced),
+            sum_unpriced_tokens=Sum(_TOKENS, filter=unpriced),
         )
         # Sums of big integers come as decimals from some databases, and as nothing where there are no rows.
-        return UsageTotals(**{name: int(value or 0) for name, value in sums.items()})
+        return UsageTotals(**{name.removeprefix("sum_"): int(value or 0) for name, value in sums.items()})
 
     def quota_today(self, actor_ref: str, day: date, tz: tzinfo) -> UsageTotals:
         start = datetime.combine(day, time.min, tz)
