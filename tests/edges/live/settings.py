@@ -1,0 +1,15 @@
+"""The test site's settings for a process of its own."""
+
+from tests.settings import *  # noqa: F403
+from tests.settings import INSTALLED_APPS, MIDDLEWARE
+
+DEBUG = False
+INSTALLED_APPS = [*INSTALLED_APPS, "tests.edges.live"]
+MIDDLEWARE = ["django.middleware.gzip.GZipMiddleware", *MIDDLEWARE]  # it must hold no frame back
+ASGI_APPLICATION = "tests.edges.live.asgi.application"
+AGENT = {
+    "PROVIDERS": {"scripted": "tests.edges.live.model.provider"},
+    "DEFAULT_AGENT": "desk",
+    "MODELS": [{"id": "small", "label": "Small", "provider": "scripted", "default": True}],
+    "SERVE_SCHEMA": True,
+}

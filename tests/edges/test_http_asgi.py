@@ -1,0 +1,228 @@
+"""The same routes under real servers: frames leave as they come, hanging up stops nothing, streams hold nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from agent.models import Message, Run, Thread
+from tests.edges.server import Server, basic, serve
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+JSON = {"Content-Type": "application/json"}
+POOL = 8  # threads of the agent that keep a connection each
+
+
+@pytest.fixture(scope="module", params=["daphne", "uvicorn"])
+def server(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any) -> Iterator[Server]:  # noqa: ANN401
+    with django_db_blocker.unblock(), serve(request.param) as served:
+        connection.close()
+        yield served
+
+
+@pytest.fixture(autouse=True)
+def _people() -> Iterator[None]:
+    User.objects.create_user("alice", password="demo")
+    User.objects.create_user("bob", password="demo")
+    yield
+    while Stream.opened:
+        Stream.opened.pop().hang_up()
+
+
+class Stream:
+    """An SSE response, read event by event as it arrives; hung up at the end of the test."""
+
+    opened: ClassVar[list[Stream]] = []
+
+    def __init__(self, server: Server, method: str, path: str, body: object = None, **headers: str) -> None:
+        self.connection = server.connect()
+        text = json.dumps(body) if body is not None else None
+        self.connection.request(method, path, text, {**JSON, **basic("alice"), **headers})
+        self.response = self.connection.getresponse()
+        self.opened.append(self)
+
+    def event(self) -> tuple[str, int | None, Any] | None:
+        """The next event; None at the end of the response."""
+        name, number, data = "frame", None, ""
+        while line := self.response.readline().decode():
+            field, _, value = line.rstrip("\n").partition(": ")
+            if field == "event":
+                name = value
+            elif field == "id":
+                number = int(value)
+            elif field == "data":
+                data += value
+            elif not line.strip() and data:
+                return name, number, json.loads(data)
+        return None
+
+    def rest(self) -> list[tuple[str, int | None, Any]]:
+        return list(iter(self.event, None))
+
+    def hang_up(self) -> None:
+        self.response.close()
+        self.connection.close()
+
+    def __getitem__(self, name: str) -> str:
+        return self.response.headers[name]
+
+
+def chat(server: Server, message: str, **headers: str) -> Stream:
+    return Stream(server, "POST", "/agent/chat", {"message": message}, **headers)
+
+
+def ask(server: Server, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:  # noqa: ANN401
+    with contextlib.closing(server.connect()) as connected:
+        chunked = "Transfer-Encoding" in headers
+        connected.request(method, path, body, {**JSON, **basic("alice"), **headers}, encode_chunked=chunked)
+        with connected.getresponse() as response:
+            return response.status, json.loads(response.read() or b"null")
+
+
+def eventually(fact: Callable[[], bool], seconds: float = 20) -> bool:
+    """Whether it becomes true; the other side is another process, so there is nothing to wait on but the clock."""
+    pause = threading.Event()
+    for _ in range(int(seconds * 50)):
+        if fact():
+            return True
+        pause.wait(0.02)
+    return fact()
+
+
+def test_meta_leaves_before_the_model_has_said_a_word(server: Server, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    stream = chat(server, f"hold {gate}", **{"Accept-Encoding": "gzip"})
+    assert stream.response.status == 200
+    assert stream["Content-Type"] == "text/event-stream; charset=utf-8"
+    assert stream["Cache-Control"] == "no-store, no-transform"
+    assert stream["X-Accel-Buffering"] == "no"
+    assert stream.response.headers.get("Content-Length") is None
+    run_id, thread_id = stream["X-Agent-Run-Id"], stream["X-Agent-Thread-Id"]
+    assert stream.event() == ("meta", None, {"runId": run_id, "threadId": thread_id})
+    status, detail = ask(server, "GET", f"/agent/threads/{thread_id}")
+    assert (status, detail["activeRunId"]) == (200, run_id)
+    assert [message["role"] for message in detail["messages"]] == ["user"]
+    gate.touch()
+    events = stream.rest()
+    assert "".join(frame["text"] for _, _, frame in events if frame.get("kind") == "text") == "At last."
+    assert events[-1] == ("done", None, {})
+
+
+def test_hanging_up_ends_the_follower_and_not_the_run(server: Server) -> None:
+    stream = chat(server, "count 120")
+    assert [stream.event() for _ in range(3)]
+    run_id, thread_id = stream["X-Agent-Run-Id"], stream["X-Agent-Thread-Id"]
+    stream.hang_up()
+    assert eventually(lambda: Run.objects.get(pk=run_id).status == "completed")
+    whole = Stream(server, "GET", f"/agent/chat/{run_id}/stream").rest()
+    assert whole[0] == ("meta", None, {"runId": run_id})
+    stored = Message.objects.get(thread_id=thread_id, role="assistant").content
+    numbers = [number for _, number, _ in whole if number]
+    assert numbers == list(range(1, len(numbers) + 1))
+    for cut in (1, 2, len(numbers) - 1, len(numbers)):
+        rest = Stream(server, "GET", f"/agent/chat/{run_id}/stream", **{"Last-Event-ID": str(cut)}).rest()
+        joined = [*whole[1 : cut + 1], *rest[1:]]
+        assert "".join(frame["text"] for _, _, frame in joined if frame.get("kind") == "text") == stored
+
+
+def test_a_reload_in_mid_answer_goes_on_where_it_was(server: Server, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    first = chat(server, f"hold {gate}")
+    first.event()
+    first.hang_up()
+    again = Stream(server, "GET", f"/agent/chat/{first['X-Agent-Run-Id']}/stream?after=0")
+    assert again.event() == ("meta", None, {"runId": first["X-Agent-Run-Id"]})
+    gate.touch()
+    assert again.rest()[-1] == ("done", None, {})
+
+
+def test_a_tool_is_called_on_the_way(server: Server) -> None:
+    stream = chat(server, "order 1042")
+    kinds = [frame.get("kind") for _, _, frame in stream.rest()]
+    assert "tool-output" in kinds
+    _, detail = ask(server, "GET", f"/agent/threads/{stream['X-Agent-Thread-Id']}")
+    assert detail["messages"][-1]["content"] == "It was sent."
+
+
+def test_open_streams_hold_no_connection_and_followers_that_leave_hold_nothing(server: Server, tmp_path: Path) -> None:
+    if connection.vendor != "sqlite":
+        return
+    gate = tmp_path / "gate"
+    first = chat(server, f"hold {gate}")
+    first.event()
+    path = f"/agent/chat/{first['X-Agent-Run-Id']}/stream"
+    followers = [Stream(server, "GET", path) for _ in range(30)]
+    assert all(follower.event() for follower in followers)
+    assert eventually(lambda: server.open_databases() <= POOL + 4)
+    for follower in followers[:15]:
+        follower.hang_up()
+    gate.touch()
+    assert all(follower.rest()[-1] == ("done", None, {}) for follower in [first, *followers[15:]])
+
+
+def test_a_streamed_body_is_read_and_a_large_one_refused(server: Server) -> None:
+    def chunks(body: bytes) -> Iterator[bytes]:
+        for start in range(0, len(body), 65536):
+            yield body[start : start + 65536]
+
+    body = json.dumps({"message": "x" * 1_100_000}).encode()
+    status, answer = ask(server, "POST", "/agent/chat", chunks(body), **{"Transfer-Encoding": "chunked"})
+    assert (status, answer["code"]) == (413, "too_large")
+    status, answer = ask(server, "POST", "/agent/chat", body)
+    assert (status, answer["code"]) == (413, "too_large")
+    assert not Thread.objects.exists()
+    small = chunks(b'{"message": " "}')
+    status, answer = ask(server, "POST", "/agent/chat", small, **{"Transfer-Encoding": "chunked"})
+    assert (status, answer["code"]) == (400, "empty_message")
+
+
+@pytest.mark.parametrize("path", ["%00", "%ED%A0%80", "%FF", "a%2Fb", "x" * 3000, "%F0%9F%98%80"])
+def test_odd_paths_are_404_under_every_server(server: Server, path: str) -> None:
+    with contextlib.closing(server.connect()) as connected:
+        connected.request("GET", f"/agent/threads/{path}", headers=basic("alice"))
+        with connected.getresponse() as response:
+            assert response.status == 404
+
+
+def test_errors_before_the_first_byte_are_json(server: Server) -> None:
+    assert ask(server, "GET", "/agent/chat/unknown/stream", Accept="text/event-stream")[1]["code"] == "stream_not_found"
+    stream = chat(server, "Hello")
+    stream.rest()
+    other = ask(server, "GET", f"/agent/chat/{stream['X-Agent-Run-Id']}/stream", **basic("bob"))
+    assert (other[0], other[1]["code"]) == (403, "forbidden")
+    nobody = ask(server, "GET", "/agent/threads", Authorization="")
+    assert (nobody[0], nobody[1]["code"]) == (401, "not_authenticated")
+
+
+def test_twenty_sends_at_once_start_one_run(server: Server, tmp_path: Path) -> None:
+    first = chat(server, "Hello")
+    first.rest()
+    gate = tmp_path / "gate"
+    body = {"message": f"hold {gate}", "threadId": first["X-Agent-Thread-Id"]}
+    statuses: list[int] = []
+    streams: list[Stream] = []
+
+    def send() -> None:
+        stream = Stream(server, "POST", "/agent/chat", body)
+        streams.append(stream)
+        statuses.append(stream.response.status)
+
+    threads = [threading.Thread(target=send) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    gate.touch()
+    for stream in streams:
+        stream.response.read()
+    assert sorted(statuses) == [200] + [409] * 19
+    assert Message.objects.filter(role="user").count() == 2
