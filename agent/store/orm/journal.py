@@ -127,8 +127,8 @@ class OrmJournal(OrmUnit):
             raise LeaseLost
         return bool(marked == (effect.position, effect.name))
 
-    def record_step(self, lease: RunLease, step: Step) -> bool:
-        return self.record_steps(lease, [step])
+    def record_step(self, lease: RunLease, step: Step) -> None:
+        self.record_steps(lease, [step])
 
     def record_steps(
         self,

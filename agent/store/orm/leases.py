@@ -100,9 +100,9 @@ class OrmLeases(OrmUnit):
 
     def _by_holder(self, move: Update, lease: RunLease, now: datetime, **values: object) -> bool:
         fence = {"run": lease.run_id, "owner": lease.owner, "attempt": lease.attempt}
-        return move(self.db, **fence, active_ms=self.active_ms(lease, now), **values) == 1
+        return move(self.db, **fence, active_ms=self._active_ms(lease, now), **values) == 1
 
-    def active_ms(self, lease: RunLease, now: datetime) -> int:
+    def _active_ms(self, lease: RunLease, now: datetime) -> int:
         """The run's time under leases, this one included."""
         if lease.claimed_at is not None and lease.active_ms is not None:
             return lease.active_ms + whole_ms(lease.claimed_at, now)

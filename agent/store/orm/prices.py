@@ -39,7 +39,7 @@ _in_force_or_alias = Select(
 
 class OrmPrices(OrmUnit):
     def price_in_force(self, model_id: str, at: datetime) -> PriceValue | None:
-        alias = self.alias_of(model_id)
+        alias = self._alias_of(model_id)
         if alias is None:
             return self._in_force(model_id, at)
         row = _in_force_or_alias.first(self.db, model=model_id, alias=alias, at=at)

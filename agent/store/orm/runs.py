@@ -120,7 +120,7 @@ class OrmRuns(OrmLeases):
             "error_message": end.error_message if failed else None,
         }
         if lease is not None:
-            values |= {"owner": lease.owner, "attempt": lease.attempt, "active_ms": self.active_ms(lease, now)}
+            values |= {"owner": lease.owner, "attempt": lease.attempt, "active_ms": self._active_ms(lease, now)}
         move = _end(leased=lease is not None, completed=end.status == RunStatus.COMPLETED, with_steps=bool(steps))
         return move(self.db, **values, **journal.span(steps)) == 1
 

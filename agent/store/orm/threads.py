@@ -93,13 +93,12 @@ class OrmThreads(OrmUnit):
         return summary
 
     def get_thread(self, thread_id: str) -> ThreadDetail | None:
-        with self.joined():
-            summary = self._summary(Thread.objects.alive().filter(pk=thread_id))
-            if summary is None:
-                return None
-            messages = Message.objects.using(self.db).filter(thread_id=thread_id).in_order()
-            read = [rows.message(row) for row in messages.values(*rows.MESSAGE)]
-            return ThreadDetail(summary=summary, messages=approvals.with_cards(self.db, thread_id, read))
+        summary = self._summary(Thread.objects.alive().filter(pk=thread_id))
+        if summary is None:
+            return None
+        messages = Message.objects.using(self.db).filter(thread_id=thread_id).in_order()
+        read = [rows.message(row) for row in messages.values(*rows.MESSAGE)]
+        return ThreadDetail(summary=summary, messages=approvals.with_cards(self.db, thread_id, read))
 
     def thread_by_external_id(self, actor_ref: str, external_id: str) -> str | None:
         known = Thread.objects.using(self.db).alive().filter(actor_ref=actor_ref, external_id=external_id)
@@ -123,10 +122,9 @@ class OrmThreads(OrmUnit):
 
     def update_thread(self, thread_id: str, patch: ThreadPatch) -> ThreadSummary | None:
         live = Thread.objects.using(self.db).alive().filter(pk=thread_id)
-        with self.joined():
-            if changes := rows.given(patch):
-                live.update(**changes, updated_at=self.clock())
-            return self._summary(live)
+        if changes := rows.given(patch):
+            live.update(**changes, updated_at=self.clock())
+        return self._summary(live)
 
     def owner_of_thread(self, thread_id: str) -> Owner | None:
         scope = self.thread_scope(thread_id)

@@ -48,7 +48,7 @@ class OrmUnit:
         """
         return nullcontext() if connections[self.db].in_atomic_block else self.atomic()
 
-    def alias_of(self, model_id: str) -> str | None:
+    def _alias_of(self, model_id: str) -> str | None:
         """The model whose price a model without one has."""
         aliases = agent_settings().model_aliases if self._model_aliases is None else self._model_aliases
         return aliases.get(model_id)
