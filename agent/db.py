@@ -101,8 +101,6 @@ def _answer(call: Callable[[], T], loop: asyncio.AbstractEventLoop, future: asyn
         deliver: partial[None] = partial(_set, future.set_result, future, call())
     except BaseException as error:
         deliver = partial(_set, future.set_exception, future, error)
-    finally:
-        _close_unusable()
     try:
         loop.call_soon_threadsafe(deliver)
     except RuntimeError:  # the loop has ended, and whoever waited with it
@@ -117,7 +115,7 @@ def _set(setter: Callable[[T], object], future: asyncio.Future[Any], outcome: T)
 def _close_unusable() -> None:
     """Drop connections that are broken, or past the age that the host has set.
 
-    As a request does at its start and end, but for CONN_MAX_AGE = 0: these threads are ours, and a new connection for
+    As a request does at its start, but for CONN_MAX_AGE = 0: these threads are ours, and a new connection for
     every unit of work would cost more than the work. Theirs end with the thread, when it has been idle for a while.
     """
     for connection in connections.all(initialized_only=True):

@@ -16,7 +16,7 @@ def encode(frame: Frame) -> str:
 
 def is_text(frame: Frame) -> bool:
     """Only a frame that is exactly kind and text may be gathered with its neighbours."""
-    return len(frame) == 2 and frame.get("kind") == "text" and "text" in frame
+    return frame["kind"] == "text" and len(frame) == 2
 
 
 def step_start() -> Frame:

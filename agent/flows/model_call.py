@@ -113,21 +113,24 @@ class ModelCall:
         self.broken.append(Broken(step=f"llm:{self.step}", number=number, model_id=self.model_id, counted=counted))
 
     def _emit(self, frame: Frame) -> None:
-        """Take a frame of the provider. For text this is all that a delta costs."""
+        """Take a frame of the provider."""
         kind = frame["kind"]
         if kind == "reasoning":
-            if self._burst is None:
-                self._burst = time.monotonic()
+            self._burst = self._burst or time.monotonic()
         elif self._burst is not None:
             self._reasoned += time.monotonic() - self._burst
             self._burst = None
         if kind == "text":
             self._texts.append(frame["text"])
-        elif kind == "ui":
-            self._ui.append(frame)
         elif kind != "reasoning":
-            frame = self._tool_frame(kind, frame)
+            frame = self._other_frame(kind, frame)
         self.writer.write(frame)
+
+    def _other_frame(self, kind: str, frame: Frame) -> Frame:
+        if kind != "ui":
+            return self._tool_frame(kind, frame)
+        self._ui.append(frame)
+        return frame
 
     def _tool_frame(self, kind: str, frame: Frame) -> Frame:
         call_id = self._ids.get(frame["id"]) or self._name(frame["id"])

@@ -46,7 +46,10 @@ class FrameWriter:
         if self._failure is not None or self._ended:
             self._refuse()
         if is_text(frame):
-            self._gather(frame["text"])
+            if self._timer is not None:  # gathering goes on: this is all that a delta costs
+                self._text.append(frame["text"])
+            else:
+                self._gather(frame["text"])
             return
         self._give_text()
         self._first_text = frame["kind"] in FIRST_TEXT_AFTER
@@ -88,8 +91,7 @@ class FrameWriter:
             self._give(encode({"kind": "text", "text": text}))
             return
         self._text.append(text)
-        if self._timer is None:
-            self._timer = self._loop.call_later(self._flush_seconds, self._give_text)
+        self._timer = self._loop.call_later(self._flush_seconds, self._give_text)
 
     def _give_text(self) -> None:
         if self._timer is not None:
