@@ -155,6 +155,7 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "django-steward",
     "DESCRIPTION": "Conversations with governed agents: threads, live streams, decisions and spend.",
     "VERSION": "0.1.0",
+    "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
 }
 
