@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,37 +13,15 @@ from django.test import override_settings
 from agent.db import close_threads
 from agent.domain.actor import Actor
 from agent.domain.snapshots import Message, Run, Step
-from agent.flows import dispatch
 from agent.flows.admission import Admitted, Send, submit
 from agent.flows.driver import Driver
-from agent.flows.runner import drive
 from agent.providers.scripted import Script, ScriptedProvider
 from agent.registry import Registry, isolated_registry
 from agent.store import get_store
 from agent.store.base import AgentStore
+from agent.testing.turns import HeldRunner, drive_run, held_runner
 
 ALICE = Actor("alice")
-DEADLINE = 20
-
-
-class Held:
-    """A runner that only notes what it was handed: the test drives, or does not."""
-
-    def __init__(self) -> None:
-        self.started: list[str] = []
-        self.signalled: list[str] = []
-
-    def start(self, run_id: str) -> None:
-        self.started.append(run_id)
-
-    def signal(self, run_id: str) -> None:
-        self.signalled.append(run_id)
-
-    def is_alive(self, run_id: str) -> bool | None:
-        return None
-
-    def stop(self, grace_seconds: float) -> None:
-        return
 
 
 @dataclass
@@ -52,7 +29,7 @@ class Site:
     """What a test does on the site; the model says what `script` holds."""
 
     registry: Registry
-    runner: Held
+    runner: HeldRunner
     provider: ScriptedProvider
     store: AgentStore = field(default_factory=get_store)
 
@@ -60,20 +37,7 @@ class Site:
         return submit(actor, Send(message=message, **fields))
 
     def drive(self, run_id: str, *, meanwhile: Callable[[Driver], object] | None = None) -> Run:
-        """Drive a run on a loop of its own until nobody has to work on it."""
-
-        async def play() -> None:
-            driver = Driver(run_id)
-            task = asyncio.create_task(drive(driver))
-            if meanwhile is not None:
-                asyncio.get_running_loop().call_soon(meanwhile, driver)
-            async with asyncio.timeout(DEADLINE):
-                await task
-
-        asyncio.run(play())
-        run = self.store.get_run(run_id)
-        assert run is not None
-        return run
+        return drive_run(run_id, meanwhile=meanwhile)
 
     def turn(self, message: str | None = "Hello", **fields: Any) -> Run:  # noqa: ANN401
         return self.drive(self.send(message, **fields).run_id)
@@ -93,15 +57,13 @@ class Site:
 
 
 @pytest.fixture
-def runner() -> Iterator[Held]:
-    held = Held()
-    before = dispatch.use(held)
-    yield held
-    dispatch.use(before)
+def runner() -> Iterator[HeldRunner]:
+    with held_runner() as held:
+        yield held
 
 
 @pytest.fixture
-def site(transactional_db: None, runner: Held) -> Iterator[Callable[..., Site]]:
+def site(transactional_db: None, runner: HeldRunner) -> Iterator[Callable[..., Site]]:
     """Make a site whose model follows the script."""
     with isolated_registry() as registry:
         overriding: list[Any] = []

@@ -1,0 +1,111 @@
+"""Turns without infrastructure: a store and a stream in memory, a scripted model, a runner that waits to be told."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.test import override_settings
+
+from agent.domain.actor import Actor
+from agent.domain.snapshots import Message, Run
+from agent.errors import NotFound
+from agent.flows import dispatch
+from agent.flows.admission import Send, submit
+from agent.flows.driver import Driver
+from agent.flows.runner import drive
+from agent.flows.stream import follow
+from agent.providers.scripted import Script, ScriptedProvider
+from agent.store import get_store
+from agent.testing.memory import InMemoryStore
+
+DEADLINE_SECONDS = 30
+TESTER = Actor("tester")
+
+
+class HeldRunner:
+    """A runner that only notes what it was handed: the test drives, or does not."""
+
+    def __init__(self) -> None:
+        self.started: list[str] = []
+        self.signalled: list[str] = []
+
+    def start(self, run_id: str) -> None:
+        self.started.append(run_id)
+
+    def signal(self, run_id: str) -> None:
+        self.signalled.append(run_id)
+
+    def is_alive(self, run_id: str) -> bool | None:
+        return None
+
+    def stop(self, grace_seconds: float) -> None:
+        return
+
+
+@contextmanager
+def held_runner() -> Iterator[HeldRunner]:
+    """Put a `HeldRunner` in this process's place for a while."""
+    held = HeldRunner()
+    before = dispatch.use(held)
+    try:
+        yield held
+    finally:
+        dispatch.use(before)
+
+
+def drive_run(run_id: str, *, meanwhile: Callable[[Driver], object] | None = None) -> Run:
+    """Work on a run until nobody has to; `meanwhile` is called on its loop with what can cancel it.
+
+    Raises `TimeoutError` after 30 s and `NotFound` for an unknown run.
+    """
+
+    async def play() -> None:
+        driver = Driver(run_id)
+        task = asyncio.create_task(drive(driver))
+        if meanwhile is not None:
+            asyncio.get_running_loop().call_soon(meanwhile, driver)
+        async with asyncio.timeout(DEADLINE_SECONDS):
+            await task
+
+    asyncio.run(play())
+    run = get_store().get_run(run_id)
+    if run is None:
+        raise NotFound
+    return run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryTurn:
+    """What a turn left behind."""
+
+    run: Run
+    messages: tuple[Message, ...]
+    frames: list[dict[str, Any]]  # without the terminal row
+    store: InMemoryStore
+
+
+def run_turn_in_memory(script: Script, message: str = "Hello", *, actor: Actor = TESTER, **send: Any) -> MemoryTurn:  # noqa: ANN401
+    """One turn of the site's own agents and tools with a scripted model: no database, no network.
+
+    `send` takes the other fields of `agent.flows.admission.Send`, such as `agent`.
+    """
+    store = InMemoryStore()
+    kept = dict(getattr(settings, "AGENT", {}))
+    mine = {"STORE": store, "SINK": "memory", "PROVIDERS": {"scripted": ScriptedProvider(script)}}
+    mine |= {"DEFAULT_PROVIDER": "scripted", "SINK_OPTIONS": {}}
+    with override_settings(AGENT={**kept, **mine}), held_runner():
+        admitted = submit(actor, Send(message=message, **send))
+        run = drive_run(admitted.run_id)
+        detail = store.get_thread(admitted.thread_id)
+        frames = asyncio.run(_frames(admitted.run_id)) if run.status != "failed" else []
+    return MemoryTurn(run=run, messages=detail.messages if detail else (), frames=frames, store=store)
+
+
+async def _frames(run_id: str) -> list[dict[str, Any]]:
+    return [json.loads(frame.frame) async for frame in follow(run_id) if frame.frame is not None]
