@@ -40,8 +40,8 @@ def thread(*sizes: int) -> tuple[TurnMessage, ...]:
     return tuple(message(number, "x" * (4 * (size - 4))) for number, size in enumerate(sizes))
 
 
-def kept(messages: Sequence[TurnMessage], **bounds: int) -> list[int]:
-    return [each.seq for each in window_history(**bounds).select(messages, CONTEXT).keep]
+def kept(messages: Sequence[TurnMessage], max_messages: int | None = None, max_tokens: int | None = None) -> list[int]:
+    return [each.seq for each in window_history(max_messages, max_tokens).select(messages, CONTEXT).keep]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,226 @@
+"""Each numbered check speaks when its mistake is made, and is silent about a site that is set up well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from celery import Celery, current_app
+from django.core import checks
+from django.core.checks.registry import registry as registered_checks
+from django.db import connection
+from django.test import override_settings
+
+from agent import History, Tool, agent, tool, window_history
+from agent.providers.scripted import ScriptedProvider
+from agent.registry import Registry, isolated_registry
+from agent.store import OrmStore
+from agent.store.base import CAPABILITIES
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[Registry]:
+    with isolated_registry() as book:
+        yield book
+
+
+def ours(*, deploy: bool = False) -> list[checks.CheckMessage]:
+    asked = registered_checks.get_checks(include_deployment_checks=deploy)
+    own = [check for check in asked if check.__module__ == "agent.checks"]
+    return [message for check in own for message in check(app_configs=None, databases=None)]
+
+
+def told(wanted: str, *, deploy: bool = False, **settings: Any) -> str:  # noqa: ANN401 - any setting
+    """What that check says under these settings; nothing else of ours may speak."""
+    with override_settings(AGENT=settings):
+        found = ours(deploy=deploy)
+    assert {each.id for each in found} <= {wanted}
+    return "\n".join(f"{each.msg} {each.hint or ''}" for each in found)
+
+
+class Elsewhere:
+    """A host's own runner."""
+
+
+def without(*names: str) -> type[OrmStore]:
+    return type("Lesser", (OrmStore,), {"capabilities": frozenset(CAPABILITIES) - {*names}})
+
+
+def vault(**options: Any) -> None:  # noqa: ANN401 - the decorator's own
+    tool(name="vault", kind="action", **options)(
+        type("Vault", (Tool,), {"__doc__": "Opens the vault.", "execute": lambda self: None})
+    )
+
+
+def test_a_site_that_is_set_up_well_is_left_in_peace() -> None:
+    assert told("none", PROVIDERS={"s": ScriptedProvider([])}, HISTORY=History(max_messages=3)) == ""
+    assert told("none", deploy=True) == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        ({"MAX_STEP": 8}, "AGENT['MAX_STEP']: there is no such setting"),
+        ({"MAX_STEPS": "8"}, "AGENT['MAX_STEPS']: must be a whole number"),
+        ({"STORE": "nowhere.Store"}, "AGENT['STORE']: 'nowhere.Store' does not import"),
+        ({"ACTOR_RESOLVER": "agent.actors.Nobody"}, "AGENT['ACTOR_RESOLVER']: 'agent.actors.Nobody' does not import"),
+        ({"PERMISSION_CLASSES": ["nowhere.Class"]}, "AGENT['PERMISSION_CLASSES']: 'nowhere.Class'"),
+        ({"SINK": "nowhere.Sink"}, "AGENT['SINK']: 'nowhere.Sink'"),
+        ({"RUNNER": "nowhere.Runner"}, "AGENT['RUNNER']: 'nowhere.Runner'"),
+        ({"PROVIDERS": {"a": "nowhere.Provider"}}, "AGENT['PROVIDERS.a']: 'nowhere.Provider'"),
+        ({"PROVIDERS": {"a": object(), "b": object()}}, 'AGENT["DEFAULT_PROVIDER"]: name one of PROVIDERS'),
+        ({"PROVIDERS": {"a": object()}, "DEFAULT_PROVIDER": "b"}, "PROVIDERS has no 'b'"),
+        ({"MODELS": [{"id": "m", "provider": "b"}]}, "PROVIDERS has no 'b', which 'm' names"),
+    ],
+)
+def test_e010_names_the_setting(settings: dict[str, Any], text: str) -> None:
+    assert text in told("agent.E010", **settings)
+
+
+def test_e010_names_every_mistake_at_once() -> None:
+    assert told("agent.E010", MAX_STEP=8, MAX_STEPS=0).count("AGENT[") == 2
+
+
+def test_e010_says_that_a_provider_does_not_take_its_options() -> None:
+    entry = {"class": "agent.providers.scripted.ScriptedProvider", "scrip": []}
+    assert "AGENT[\"PROVIDERS\"]['s'] cannot be made: " in told("agent.E010", PROVIDERS={"s": entry})
+
+
+def test_e020_names_what_a_declared_capability_lacks() -> None:
+    class Hollow:
+        capabilities = frozenset({"threads", "messages", "tool_calls", "ledger", "idempotency", "frames"})
+
+    text = told("agent.E020", STORE=Hollow)
+    assert "declares 'frames' and lacks append_frame, append_frames" in text
+    assert text.count("declares") == 6
+
+
+def test_e021_names_a_required_capability() -> None:
+    assert "'ledger'" in told("agent.E021", STORE=without("ledger"))
+
+
+@pytest.mark.parametrize("name", ["runs", "journal"])
+def test_e022_wants_a_recorded_run_for_another_process(name: str) -> None:
+    assert told("agent.E022", STORE=without(name)) == ""
+    runner = f"{__name__}.Elsewhere"
+    assert "must be 'inline'" in told("agent.E022", STORE=without(name), RUNNER=runner)
+
+
+def test_e024_wants_frames_for_the_database_sink() -> None:
+    assert "frames" in told("agent.E024", STORE=without("frames"))
+    assert told("agent.E024", STORE=without("frames"), SINK="memory") == ""
+
+
+@pytest.mark.parametrize("bound", [0, -3, 1.5, True])
+def test_e030_names_bounds_that_bound_nothing(registry: Registry, bound: Any) -> None:  # noqa: ANN401
+    assert f'AGENT["HISTORY"]: max_tokens is {bound!r}' in told("agent.E030", HISTORY={"max_tokens": bound})
+    assert 'AGENT["HISTORY_POLICY"]: max' in told("agent.E030", HISTORY_POLICY=window_history(bound))
+    agent(name="desk", prompt="p", history=History(max_messages=bound))(type("Desk", (), {}))
+    assert f"Agent 'desk': max_messages is {bound!r}" in told("agent.E030")
+
+
+def test_e031_wants_a_gateway_before_headers_are_believed() -> None:
+    resolver = "agent.actors.HeaderActorResolver"
+    assert "TRUSTED_GATEWAY" in told("agent.E031", ACTOR_RESOLVER=resolver)
+    assert told("agent.E031", ACTOR_RESOLVER=resolver, TRUSTED_GATEWAY=True) == ""
+
+
+@pytest.mark.parametrize(("broker", "speaks"), [(None, True), ("memory://", False)])
+def test_e032_wants_a_broker_for_celery(broker: str | None, speaks: bool) -> None:
+    before = current_app._get_current_object()  # type: ignore[attr-defined]
+    app = Celery(broker=broker, set_as_current=False)
+    app.set_current()
+    try:
+        assert ("broker" in told("agent.E032", RUNNER="celery")) is speaks
+    finally:
+        before.set_current()
+        app.close()
+
+
+class VendorProvider:
+    """A provider whose library is not installed."""
+
+    def __init__(self) -> None:
+        raise ImportError("openai is not installed. For this model: pip install 'django-steward[openai]'")
+
+
+def test_e032_names_the_extra_that_a_provider_lacks() -> None:
+    assert "django-steward[openai]" in told("agent.E032", PROVIDERS={"v": f"{__name__}.VendorProvider"})
+
+
+def test_e033_names_taken_and_unknown_names_and_bad_schemas(registry: Registry) -> None:
+    for number in range(2):
+        agent(name="desk", prompt="p", tools=["nowhere"])(type(f"Desk{number}", (), {}))
+
+    @tool
+    def untyped(account) -> None:  # type: ignore[no-untyped-def]
+        """Text."""
+
+    text = told("agent.E033", DEFAULT_AGENT="nobody", MODELS=[{"id": "m", "agents": ["no-one"]}])
+    for part in (
+        "'desk' is declared twice",
+        "unknown tool 'nowhere'",
+        "parameter 'account' has no type hint",
+        "unknown agent 'nobody'",
+        "unknown agent 'no-one', which 'm' names",
+    ):
+        assert part in text
+
+
+def test_e034_wants_two_pairs_for_four_eyes(registry: Registry) -> None:
+    vault(four_eyes=True)
+    assert "'vault'" in told("agent.E034")
+
+
+def test_e034_is_content_with_another_approver(registry: Registry) -> None:
+    vault(four_eyes=True, approver="boss")
+    assert told("agent.E034") == ""
+
+
+@pytest.mark.only_on("sqlite")
+@pytest.mark.parametrize(
+    ("mode", "speaks"), [(None, True), ("DEFERRED", True), ("IMMEDIATE", False), ("exclusive", False)]
+)
+def test_w010_wants_a_mode_of_sqlite_that_does_not_lock_itself_out(mode: str | None, speaks: bool) -> None:
+    options = connection.settings_dict["OPTIONS"]
+    before = dict(options)
+    try:
+        options["transaction_mode"] = mode
+        assert ("IMMEDIATE" in told("agent.W010")) is speaks
+    finally:
+        options.clear()
+        options.update(before)
+
+
+def test_w012_says_that_keys_are_ignored() -> None:
+    assert "Idempotency-Key" in told("agent.W012", STORE=without("idempotency"))
+
+
+@override_settings(ASGI_APPLICATION=None)
+def test_w013_says_that_turns_live_in_wsgi_processes() -> None:
+    assert "WSGI" in told("agent.W013")
+
+
+def test_w014_says_that_a_worker_writes_where_nobody_looks() -> None:
+    with override_settings(AGENT={"SINK": "memory", "RUNNER": "celery"}):
+        assert "agent.W014" in {each.id for each in ours()}
+
+
+@pytest.mark.parametrize(
+    ("number", "settings"),
+    [
+        ("agent.W020", {"ACTOR_RESOLVER": "agent.actors.AnonymousCookieResolver"}),
+        ("agent.W021", {"ACTOR_RESOLVER": "agent.actors.HeaderActorResolver", "TRUSTED_GATEWAY": True}),
+        ("agent.W022", {"EXPOSE_ERRORS": True}),
+    ],
+)
+def test_w020_to_w022_speak_before_a_deployment_alone(number: str, settings: dict[str, Any]) -> None:
+    assert told(number, **settings) == ""
+    assert told(number, deploy=True, **settings) != ""
+
+
+def test_w023_names_an_action_that_asks_nobody(registry: Registry) -> None:
+    vault(requires_approval=False)
+    assert told("agent.W023") == ""
+    assert "'vault'" in told("agent.W023", deploy=True)
