@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
 from agent.domain.actor import Actor
@@ -27,7 +27,7 @@ class ModelProvider(Protocol):
 class ActorResolver(Protocol):
     """Who acts: the actor of a request or of a socket's scope; None = nobody, which is a 401."""
 
-    def resolve(self, request: Any) -> Actor | None | Awaitable[Actor | None]: ...
+    def resolve(self, request: Any) -> Actor | None | Awaitable[Actor | None]: ...  # noqa: ANN401 - or a socket's scope
 
 
 class BackgroundActorResolver(Protocol):
@@ -45,7 +45,4 @@ class QuotaPolicy(Protocol):
 class Contributor(Protocol):
     """A part of the system prompt; None leaves it out."""
 
-    def __call__(self, context: Any) -> str | None | Awaitable[str | None]: ...
-
-
-Names = Sequence[str]
+    def __call__(self, context: Any) -> str | None | Awaitable[str | None]: ...  # noqa: ANN401 - a PromptContext

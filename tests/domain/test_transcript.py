@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given
@@ -24,8 +26,8 @@ NOON = datetime(2026, 5, 4, 12, tzinfo=UTC)
 
 
 def message(
-    role: str, content: str = "", *, calls: list[str] = (), results: list[str] = (), seq: int = 1
-) -> TurnMessage:  # type: ignore[assignment]
+    role: str, content: str = "", *, calls: Sequence[str] = (), results: Sequence[str] = (), seq: int = 1
+) -> TurnMessage:
     return TurnMessage(
         id=f"m{seq}",
         seq=seq,
@@ -38,7 +40,7 @@ def message(
     )
 
 
-def outcome(call_id: str, status: str, **fields: Any) -> ToolCallOutcome:
+def outcome(call_id: str, status: str, **fields: object) -> ToolCallOutcome:
     known: dict[str, Any] = {
         "output": None,
         "error": None,
@@ -138,7 +140,7 @@ def test_every_window_of_every_thread_is_lawful(
     if leading:
         assert told == list(sent)
     if alternating:
-        assert not any(_same(one, two) for one, two in zip(sent, sent[1:], strict=False))
+        assert not any(_same(one, two) for one, two in pairwise(sent))
 
 
 def _same(one: ShownMessage, two: ShownMessage) -> bool:
