@@ -13,8 +13,8 @@ _KEPT_HEAD = re.compile(
     ( ://[^\s/:@]*: (?=[^\s/@]*@)                                        # scheme://user:  of a URL with a password
     | \b (?:proxy-)? authorization ["']? \s* [:=] \s* ["']? (?:(?:bearer|basic|token)\s+)?
     | \b (?:bearer|basic) \s+ (?=[a-z0-9._~+/=-]{8})
-    | \b [a-z0-9_-]* (?:api[-_]?key|secret|password|passwd|access[-_]?token|refresh[-_]?token)
-      ["']? \s* (?:[:=]|\bprovided:) \s* ["']?
+    | \b [a-z0-9_-]* (?:api[-_\ ]?key|secret|password|passwd|access[-_]?token|refresh[-_]?token)
+      ["']? (?:\s+provided)? \s* [:=] \s* ["']?
     )
     (?!\[hidden\]) [^\s"',;)}\]@]+
     """

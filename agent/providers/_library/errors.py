@@ -13,6 +13,13 @@ from agent.errors import ModelError
 from agent.providers.redaction import redact
 
 TRY_AGAIN = {408, 409, 425, 429}  # and every 5xx
+NO_STATUS = (
+    library.ModelAPIError,
+    library.UnexpectedModelBehavior,
+    httpx2.TransportError,
+    httpx2.StreamError,
+    OSError,
+)
 SHOWN = {
     400: "The model did not accept the request.",
     401: "The model refused this site's credentials.",
@@ -69,8 +76,8 @@ def _transient(error: Exception, status: int | None) -> bool:
         return False  # exhausted credit also says 429: waiting does not fill it
     if status is not None:
         return status in TRY_AGAIN or status >= 500
-    # what is left of the library's own kind has no status: a connection, a time-out, an error inside a stream
-    return isinstance(error, (library.ModelAPIError, httpx2.TransportError, httpx2.StreamError, OSError))
+    # what is left has no status: a connection, a time-out, an error inside a stream, an answer of no known form
+    return isinstance(error, NO_STATUS)
 
 
 def _sentence(error: Exception, status: int | None) -> str:

@@ -36,7 +36,7 @@ from agent.errors import Cancelled, ModelError
 from agent.spi import ModelProvider
 from agent.testing.contracts.base import Case, ContractMismatch, expect, same
 
-PATIENCE = 20.0  # seconds before a case that hangs is a broken promise
+PATIENCE = 60.0  # seconds before a case that hangs is a broken promise; the first may import a library
 STOPS_WITHIN = 1.0  # seconds, of which the promise speaks
 
 
