@@ -1,8 +1,8 @@
 """Run the suite: `python -m tests [--database sqlite|postgres|mariadb]... [pytest arguments]`.
 
 Each database is a leg with a pytest of its own. Without `--database`: SQLite, then a PostgreSQL that comes from pip.
-The MariaDB leg shows the tables, the store and the flows; it needs Debian's mariadb-server-core. POSTGRES_URL and MARIADB_URL name
-a server that is already there instead.
+The MariaDB leg shows the tables, the store and the flows; it needs Debian's mariadb-server-core. POSTGRES_URL and
+MARIADB_URL name a server that is already there instead.
 """
 
 from __future__ import annotations
