@@ -1,0 +1,35 @@
+"""The agent that is measured: 200 deltas, one read tool, 200 deltas, from a model that never sleeps."""
+
+from __future__ import annotations
+
+from agent import agent, tool
+from agent.domain.model_calls import ModelRequest
+from agent.providers.scripted import ScriptedProvider, ScriptedReply, call
+
+DELTAS = 200
+SMALL_DELTAS = 5
+SMALL_QUESTION = "hello"
+QUESTION = "where is order 1042?"
+
+
+@tool
+def look_up_order(number: int) -> dict[str, object]:
+    """Look up an order by its number."""
+    return {"number": number, "status": "shipped"}
+
+
+@agent(name="bench", prompt="You answer for a shop.", tools=[look_up_order], model="bench")
+class BenchAgent:
+    """Answers with one look-up; to a greeting it answers in five words."""
+
+
+def _answer(request: ModelRequest) -> ScriptedReply:
+    last = request.messages[-1]
+    if last.content == SMALL_QUESTION:
+        return ScriptedReply(" word" * SMALL_DELTAS)
+    if last.tool_results:
+        return ScriptedReply(" word" * DELTAS)
+    return ScriptedReply(" word" * DELTAS, calls=[call("look_up_order", number=1042)])
+
+
+provider = ScriptedProvider(_answer, model="bench")

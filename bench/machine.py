@@ -1,0 +1,43 @@
+"""What the figures were measured on, and how busy it was with other work meanwhile."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sqlite3
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+
+def machine() -> dict[str, Any]:
+    """The machine and the versions that every bench depends on; the benches add their databases."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": len(os.sched_getaffinity(0)),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "django": version("Django"),
+        "sqlite": sqlite3.sqlite_version,
+    }
+
+
+def load_average() -> list[float]:
+    """Runnable tasks over 1, 5 and 15 minutes; this bench's own are among them."""
+    return [round(each, 2) for each in os.getloadavg()]
+
+
+def busy_seconds() -> float:
+    """CPU seconds that the whole machine has worked since it started, on all cores together."""
+    user, nice, system, _idle, _iowait, irq, softirq = map(int, Path("/proc/stat").read_text().split()[1:8])
+    return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
+
+
+def resident_bytes() -> int:
+    """The memory that this process holds now."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def _cpu_model() -> str:
+    names = [line for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+    return names[0].partition(":")[2].strip() if names else platform.machine()

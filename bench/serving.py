@@ -1,0 +1,70 @@
+"""What a process of ours answers: turns, their counts, and the memory that it holds."""
+
+from __future__ import annotations
+
+import gc
+import json
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from django.core.management import call_command
+from django.db import connection
+
+from bench import counting
+from bench.machine import resident_bytes
+from bench.settings import IN_MEMORY
+from bench.turns import BIG, SMALL, Turns
+
+
+def _versions() -> dict[str, str]:
+    if IN_MEMORY or connection.vendor == "sqlite":
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version")
+        return {connection.vendor: str(cursor.fetchone()[0])}
+
+
+def _big(turns: Turns, asked: dict[str, Any]) -> list[dict[str, float | None]]:
+    done = [turns.run(BIG, followed=asked["followed"]) for _ in range(asked["turns"])]
+    for each in done:
+        each.check()
+    return [each.sample.to_json() for each in done]
+
+
+def _counted(turns: Turns, asked: dict[str, Any]) -> dict[str, Any]:
+    """The most of a few turns: how text is cut into frames depends on the timing, and a goal is for every turn."""
+    found: list[counting.Counts] = []
+    for _ in range(asked["turns"]):
+        with counting.counted() as counts:
+            done = turns.run(BIG, followed=asked["followed"])
+        done.check()
+        found.append(counts)
+    told = [counts.to_json() for counts in found]
+    return {"most": {name: max(each[name] for each in told) for name in told[0]}, "log": found[-1].log}
+
+
+def _small(turns: Turns, asked: dict[str, Any]) -> dict[str, int]:
+    for _ in range(asked["turns"]):
+        turns.run(SMALL, followed=True).check()
+    gc.collect()
+    return {"rss": resident_bytes()}
+
+
+ANSWERS: dict[str, Callable[[Turns, dict[str, Any]], Any]] = {"big": _big, "counted": _counted, "small": _small}
+
+
+def _lines() -> Iterator[dict[str, Any]]:
+    for line in sys.stdin:
+        yield json.loads(line)
+
+
+def serve() -> None:
+    """Make the tables, say hello, and answer until the input ends."""
+    counting.watch()
+    if not IN_MEMORY:
+        call_command("migrate", verbosity=0)
+    turns = Turns()
+    print(json.dumps(_versions()), flush=True)
+    for asked in _lines():
+        print(json.dumps(ANSWERS[asked["do"]](turns, asked)), flush=True)

@@ -1,0 +1,26 @@
+"""Settings of a small host site: the database comes from DATABASE_URL, the store from BENCH_STORE."""
+
+import os
+from typing import Any
+
+from project.database import database
+
+IN_MEMORY = os.environ.get("BENCH_STORE") == "memory"
+
+DATABASES = {"default": database(os.environ.get("DATABASE_URL", "sqlite:///:memory:"))}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+SECRET_KEY = "only-for-benches"
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "agent",
+    "bench",
+]
+USE_TZ = True
+
+AGENT: dict[str, Any] = {
+    "RUNNER": "bench.runner.TimedRunner",
+    "PROVIDERS": {"bench": "bench.agents.provider"},
+}
+if IN_MEMORY:
+    AGENT |= {"STORE": "agent.testing.InMemoryStore", "SINK": "memory"}
