@@ -51,7 +51,7 @@ class DemoSite:
     process: subprocess.Popen[str]
     url: str
     lines: list[str] = field(default_factory=list)
-    _cookies: dict[str, str] = field(default_factory=dict)
+    _cookies: dict[str, dict[str, str]] = field(default_factory=dict)
 
     def finish(self) -> int:
         self.process.send_signal(signal.SIGINT)
@@ -92,7 +92,16 @@ class DemoSite:
         address = urlsplit(self.url)
         return str(address.hostname), int(address.port or 80)
 
+    def browser_cookies(self, user: str) -> list[dict[str, str]]:
+        """The same session for a browser."""
+        return [{"name": name, "value": value, "url": self.url} for name, value in self._cookies_of(user).items()]
+
     def _session(self, user: str) -> dict[str, str]:
+        cookies = self._cookies_of(user)
+        header = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        return {"Cookie": header, "X-CSRFToken": cookies["csrftoken"]}
+
+    def _cookies_of(self, user: str) -> dict[str, str]:
         """Signed in through the site's own form, once an account: checking a password takes half a second."""
         if user not in self._cookies:
             token = _cookie(self.request("GET", "/login/"), "csrftoken")
@@ -100,10 +109,8 @@ class DemoSite:
             kind = {"Content-Type": "application/x-www-form-urlencoded", "Cookie": f"csrftoken={token}"}
             signed_in = self.request("POST", "/login/", body=form, headers=kind)
             assert signed_in.status == 302, signed_in.body
-            csrf, session = _cookie(signed_in, "csrftoken"), _cookie(signed_in, "sessionid")
-            self._cookies[user] = f"csrftoken={csrf}; sessionid={session}"
-        cookies = self._cookies[user]
-        return {"Cookie": cookies, "X-CSRFToken": cookies.partition("=")[2].partition(";")[0]}
+            self._cookies[user] = {name: _cookie(signed_in, name) for name in ("csrftoken", "sessionid")}
+        return self._cookies[user]
 
 
 def _cookie(answer: Answer, name: str) -> str:

@@ -47,7 +47,9 @@ def test_the_start_names_address_and_accounts(site: DemoSite) -> None:
         assert word in site.output
 
 
-@pytest.mark.parametrize("path", ["/login/", "/admin/login/", "/static/agent/chat/page.js", "/static/admin/css/base.css"])
+@pytest.mark.parametrize(
+    "path", ["/login/", "/admin/login/", "/static/agent/chat/page.js", "/static/admin/css/base.css"]
+)
 def test_one_process_serves_pages_and_files(site: DemoSite, path: str) -> None:
     assert site.request("GET", path).status == 200
 
@@ -148,7 +150,9 @@ def test_a_busy_port_is_a_clear_error(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize(("name", "value", "words"), [("PORT", "http", "PORT must be"), ("HOST", "not an address", "HOST")])
+@pytest.mark.parametrize(
+    ("name", "value", "words"), [("PORT", "http", "PORT must be"), ("HOST", "not an address", "HOST")]
+)
 def test_a_wrong_address_is_a_clear_error(tmp_path: Path, name: str, value: str, words: str) -> None:
     done = manage("demo", env=environment(tmp_path / "demo.sqlite3", **{name: value}))
     assert done.returncode != 0

@@ -16,6 +16,7 @@ from project.shop import sample
 
 class Command(BaseCommand):
     help = "Fill the demo with accounts and a shop; running it again keeps the data."
+    requires_system_checks = ()  # they load the whole site, and the server makes them anyway
 
     def handle(self, *args: object, **options: object) -> None:
         if not settings.DEBUG:

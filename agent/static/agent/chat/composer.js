@@ -85,9 +85,10 @@ export class Composer {
   #showBusy(send, stop) {
     const busy = this.store.get("busy");
     const hadFocus = stop === document.activeElement;
+    // Not `disabled`, which would drop the focus to nowhere.
+    stop.setAttribute("aria-disabled", String(busy === "stopping"));
     send.hidden = Boolean(busy) && !this.store.get("queueing");
     stop.hidden = !busy;
-    stop.disabled = busy === "stopping";
     stop.textContent = say(busy === "stopping" ? "stopping" : "stop");
     if (!busy && hadFocus) this.focus();
   }

@@ -21,7 +21,8 @@ export class ToolView {
     this.status = make("span", { className: "agent-tool-status" });
     this.details = make("div", { className: "agent-tool-details", tabIndex: 0 });
     this.note = make("p", { className: "agent-tool-note", dir: "auto", hidden: true });
-    const summary = make("summary", {}, make("span", { className: "agent-tool-name" }, humanise(name)), this.about, this.status);
+    const title = make("span", { className: "agent-tool-name" }, humanise(name));
+    const summary = make("summary", {}, title, " ", this.about, " · ", this.status);
     this.element = make("div", { className: "agent-tool" }, make("details", {}, summary, this.details), this.note);
     this.state("running");
   }

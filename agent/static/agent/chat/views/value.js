@@ -20,8 +20,14 @@ function names(value, depth) {
   if (!entries.length) return say("nothing");
   const rows = entries
     .slice(0, ITEMS_MOST)
-    .map(([name, inner]) => make("div", {}, make("dt", {}, humanise(name)), make("dd", {}, shownValue(inner, depth + 1))));
+    .map(([name, inner]) => row(name, inner, depth));
   return make("dl", { className: "agent-values" }, ...rows, rest(entries));
+}
+
+function row(name, inner, depth) {
+  const nested = typeof inner === "object" && !(Array.isArray(inner) && inner.every((value) => typeof value !== "object"));
+  const term = make("dt", {}, humanise(name));
+  return make("div", { className: nested ? "agent-nested" : "" }, term, make("dd", {}, shownValue(inner, depth + 1)));
 }
 
 function list(values, depth) {
