@@ -65,7 +65,9 @@ class Vendor:
         self.secret = secret
         self.answers: deque[VendorAnswer | Raw] = deque()
         self.seen: list[Seen] = []
-        self.connections = 0
+        self.connections = 0  # ever made
+        self._open = 0
+        self._closed = threading.Condition()
         self.dropped = threading.Event()  # a client went away while we were silent
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
@@ -97,6 +99,7 @@ class Vendor:
         assert task is not None
         self._tasks.add(task)
         self.connections += 1
+        self._count(1)
         try:
             while await self._exchange(reader, writer):
                 pass
@@ -105,6 +108,17 @@ class Vendor:
         finally:
             self._tasks.discard(task)
             writer.transport.abort()
+            self._count(-1)
+
+    def _count(self, change: int) -> None:
+        with self._closed:
+            self._open += change
+            self._closed.notify_all()
+
+    def all_closed(self) -> bool:
+        """Wait until no connection is open; False when one still is after a long time."""
+        with self._closed:
+            return self._closed.wait_for(lambda: self._open == 0, PATIENCE)
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         seen = await _read(reader)
