@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management import call_command
 from django.db import connection
 
-from bench import counting
+from bench import counting, loading
 from bench.machine import resident_bytes
 from bench.settings import IN_MEMORY
 from bench.turns import BIG, SMALL, Turns
@@ -51,7 +51,29 @@ def _small(turns: Turns, asked: dict[str, Any]) -> dict[str, int]:
     return {"rss": resident_bytes()}
 
 
-ANSWERS: dict[str, Callable[[Turns, dict[str, Any]], Any]] = {"big": _big, "counted": _counted, "small": _small}
+def _seed(turns: Turns, asked: dict[str, Any]) -> dict[str, str]:
+    """Threads of these lengths, by their length."""
+    seeded = {str(length): loading.seed(length) for length in asked["lengths"]}
+    loading.settle()
+    return seeded
+
+
+def _load(turns: Turns, asked: dict[str, Any]) -> list[dict[str, float]]:
+    return loading.timed(asked["thread"], asked["times"])
+
+
+def _read(turns: Turns, asked: dict[str, Any]) -> dict[str, int]:
+    return loading.read(asked["thread"]).to_json()
+
+
+ANSWERS: dict[str, Callable[[Turns, dict[str, Any]], Any]] = {
+    "big": _big,
+    "counted": _counted,
+    "small": _small,
+    "seed": _seed,
+    "load": _load,
+    "read": _read,
+}
 
 
 def _lines() -> Iterator[dict[str, Any]]:
