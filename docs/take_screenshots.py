@@ -1,0 +1,38 @@
+"""Take the pictures of the documentation from a fresh demo: `.venv/bin/python -m docs.take_screenshots`."""
+# ruff: noqa: INP001
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+from tests.browser.chat import Chat
+from tests.browser.conftest import FLAGS, chromium
+from tests.demo_site import DemoSite, demo_site
+
+IMAGES = Path(__file__).parent / "images"
+VIEWPORT = {"width": 1200, "height": 760}
+
+
+def take_chat(site: DemoSite) -> None:
+    """The support desk after two questions, the tool call of the first one unfolded."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        context = browser.new_context(base_url=site.url, viewport=VIEWPORT)  # type: ignore[arg-type]
+        context.add_cookies(site.browser_cookies("alice"))  # type: ignore[arg-type]
+        chat = Chat(context.new_page())
+        for question in ("What happened to order 1043?", "List my orders", "Where is order 1042?"):
+            chat.page.goto("/")
+            chat.page.wait_for_selector("[data-ready]")
+            chat.ask(question)
+        chat.ask("And what is in 1043?")
+        chat.page.mouse.move(0, 0)
+        chat.page.screenshot(path=IMAGES / "chat.png")
+        browser.close()
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as directory, demo_site(Path(directory)) as running:
+        take_chat(running)
