@@ -1,0 +1,1 @@
+"""What is shipped, and that it works in somebody else's site."""
