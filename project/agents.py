@@ -6,7 +6,7 @@ from datetime import date, datetime
 
 from pydantic import BaseModel, Field
 
-from agent import ToolContext, ToolError, agent, tool
+from agent import Presentation, ToolContext, ToolError, agent, tool
 from project.shop.models import Order, OrderQuerySet
 
 STAFF = {"staff", "superuser"}
@@ -102,13 +102,30 @@ def _order(ctx: ToolContext, number: int) -> Order:
     return order
 
 
-@tool
+def _order_in_short(asked: BaseModel, order: OrderCard) -> Presentation:
+    items = sum(line.quantity for line in order.lines)
+    return Presentation(text=f"Order {order.number}: {order.status}, {_counted(items, 'item')}, {order.total}")
+
+
+def _orders_in_short(asked: BaseModel, found: OrderList) -> Presentation:
+    return Presentation(text=f"{_counted(len(found.orders), 'order')} of {found.customer}")
+
+
+def _history_in_short(asked: BaseModel, history: OrderHistory) -> Presentation:
+    return Presentation(text=f"Order {history.number}: {_counted(len(history.events), 'entry', 'entries')}")
+
+
+def _counted(count: int, one: str, more: str | None = None) -> str:
+    return f"{count} {one if count == 1 else more or f'{one}s'}"
+
+
+@tool(present=_order_in_short)
 def look_up_order(ctx: ToolContext, number: int) -> OrderCard:
     """One order by its number: status, dates, carrier, what is in it and what it cost."""
     return _card(_order(ctx, number))
 
 
-@tool
+@tool(present=_orders_in_short)
 def list_customer_orders(ctx: ToolContext, customer: str | None = None) -> OrderList:
     """The newest orders of the customer who is asking; staff may name another customer."""
     readable = _readable(ctx)
@@ -124,7 +141,7 @@ def list_customer_orders(ctx: ToolContext, customer: str | None = None) -> Order
     )
 
 
-@tool
+@tool(present=_history_in_short)
 def order_history(ctx: ToolContext, number: int) -> OrderHistory:
     """Everything that has happened to one order, oldest first."""
     order = _order(ctx, number)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 
 import pytest
 from playwright.sync_api import Route, expect
@@ -15,17 +16,19 @@ from tests.demo_site import DemoSite
 
 pytestmark = pytest.mark.xdist_group("browser")
 
+Frame = Mapping[str, object]
+
 COUNT = "count to 50 slowly"
 WHOLE = " ".join(str(number) for number in range(1, 51))
 
 
-def stream(*frames: dict[str, object], end: str) -> str:
+def stream(*frames: Frame, end: str) -> str:
     """A stream's text on the wire."""
     numbered = "".join(f"id: {number}\ndata: {json.dumps(frame)}\n\n" for number, frame in enumerate(frames, 1))
     return f'event: meta\ndata: {{"runId":"r1","threadId":"t1"}}\n\n{numbered}{end}'
 
 
-def answer_with(chat: Chat, *frames: dict[str, object], end: str = "event: done\ndata: {}\n\n") -> None:
+def answer_with(chat: Chat, *frames: Frame, end: str = "event: done\ndata: {}\n\n") -> None:
     """The next question gets this stream, whatever the server would have said."""
     headers = {"Content-Type": "text/event-stream", "X-Agent-Run-Id": "r1", "X-Agent-Thread-Id": "t1"}
 
@@ -42,6 +45,7 @@ def test_where_is_order_1042(chat: Chat) -> None:
     tool = chat.answers.last.locator(".agent-tool")
     expect(tool.locator("summary")).to_have_text("Look up order 1042 · done")
     expect(tool.get_by_text("Brass desk lamp")).to_be_hidden()
+    expect(tool).to_contain_text("Order 1042: delivered, 2 items, $89.90")
     tool.locator("summary").click()
     expect(tool.get_by_text("Brass desk lamp")).to_be_visible()
     expect(chat.title).to_have_text("Where is order 1042?")
@@ -131,6 +135,18 @@ def test_frames_of_an_unknown_kind_are_passed_over_and_a_restarted_step_is_dropp
     chat.say("hello")
     expect(chat.last_text).to_have_text("A whole sentence.")
     expect(chat.answers.last).not_to_contain_text("half")
+
+
+def test_a_component_that_is_not_drawn_says_its_words_and_can_be_withdrawn(chat: Chat) -> None:
+    drawn: Frame = {"kind": "ui", "id": "u1", "component": "chart", "props": {"a": 1}, "fallbackText": "Sales went up."}
+    answer_with(chat, {"kind": "step-start"}, drawn)
+    chat.say("hello")
+    expect(chat.answers.last).to_contain_text("Sales went up.")
+    chat.page.unroute("**/agent/chat")
+    answer_with(chat, {"kind": "step-start"}, {"kind": "text", "text": "Well."}, drawn, {**drawn, "props": {}})
+    chat.say("hello")
+    expect(chat.last_text).to_have_text("Well.")
+    expect(chat.answers.last).not_to_contain_text("Sales")
 
 
 def test_the_text_of_a_model_is_text_and_never_markup(chat: Chat) -> None:

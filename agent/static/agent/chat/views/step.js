@@ -15,6 +15,7 @@ export class StepView {
   clear() {
     this.element.replaceChildren();
     this.tools = new Map();
+    this.components = new Map();
     this.thoughts = null;
     this.rich = null;
   }
@@ -67,6 +68,7 @@ export class StepView {
     if (message.content) this.appendText(message.content);
     for (const call of message.toolCalls ?? []) this.tool(call.id, call.name).input(call.input);
     for (const result of message.toolResults ?? []) this.#result(result);
+    for (const component of message.ui ?? []) this.component(component);
     for (const view of this.tools.values()) if (view.element.dataset.state === "running") view.state("unfinished");
     for (const approval of message.approvals ?? []) {
       if (approval.status === "pending_approval") this.tools.get(approval.id)?.state("waiting");
@@ -75,11 +77,25 @@ export class StepView {
     return this;
   }
 
-  #result({ id, name, output, error, denied, expired, text }) {
+  /** A component in words: this page draws none, so it says what the component says of itself. Empty props withdraw it. */
+  component({ id, component, props = {}, fallbackText = "", toolCallId }, tool = this.tools.get(toolCallId)) {
+    const withdrawn = Object.keys(props).length === 0;
+    const text = withdrawn ? "" : component === "text" ? (props.text ?? fallbackText) : fallbackText;
+    if (tool) {
+      tool.present(text);
+      return;
+    }
+    const known = this.components.get(id) ?? make("p", { className: "agent-tool-note", dir: "auto" });
+    this.components.set(id, known);
+    known.textContent = text;
+    if (text) this.element.append(known);
+    else known.remove();
+  }
+
+  #result({ id, name, output, error, denied, expired }) {
     const view = this.tool(id, name);
     if (denied || expired) view.error(error, "denied");
     else if (error) view.error(error);
     else view.output(output);
-    if (text) view.present(output, text);
   }
 }

@@ -40,7 +40,6 @@ export class ToolView {
   output(output) {
     this.state("done");
     this.#detail("output", "tool_output", output);
-    this.present(output);
   }
 
   error(error, state = "failed") {
@@ -48,10 +47,10 @@ export class ToolView {
     if (error) this.#detail("error", "tool_error", error);
   }
 
-  /** The tool's own words for people, where it has some. */
-  present(output, text = output?.presentation?.text) {
-    this.note.hidden = typeof text !== "string" || !text;
-    if (!this.note.hidden) this.note.textContent = text;
+  /** The tool's own words for people; none takes them back. */
+  present(text) {
+    this.note.textContent = text;
+    this.note.hidden = !text;
   }
 
   #detail(name, word, value) {

@@ -138,5 +138,9 @@ const HANDLERS = {
   "tool-output": (turn, frame) => turn.calls.get(frame.id)?.output(frame.output),
   "tool-output-error": (turn, frame) => turn.calls.get(frame.id)?.error(frame.error),
   "tool-output-denied": (turn, frame) => turn.calls.get(frame.id)?.error(frame.reason, "denied"),
+  ui: (turn, frame) => {
+    turn.heard();
+    turn.step.component(frame, turn.calls.get(frame.toolCallId));
+  },
   "step-finish": (turn, frame) => turn.step.finish(frame),
 };
