@@ -71,7 +71,7 @@ def _listed(subject: StoreSubject) -> None:
     same(store.list_threads(ANA), [fork], "list_threads")
 
 
-@case(THREAD_CONTRACT, "14 a failure inside a fork leaves no thread behind")
+@case(THREAD_CONTRACT, "14 a failure inside a fork leaves no thread behind", commits=True)
 def _failure(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = new_thread(store)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from agent.domain.actor import Actor, Owner
-from agent.domain.commands import UNSET, ThreadPatch
+from agent.domain.commands import UNSET, AppendMessage, ThreadPatch
 from agent.domain.snapshots import ThreadScope
 from agent.errors import Conflict, Invalid, NotFound
 from agent.store.base import AgentStore
@@ -185,6 +185,20 @@ def _seq(subject: StoreSubject) -> None:
     say(store, thread_id)
     store.truncate_from(thread_id, say(store, thread_id).id)
     same(say(store, thread_id).seq, 3, "the next seq")
+
+
+@case(THREAD_CONTRACT, "26 a thread may be made with its first message, which a known external id leaves out")
+def _first_message(subject: StoreSubject) -> None:
+    store = subject.store
+    first = AppendMessage(thread_id="ignored", role="user", content="q1", run_id="run-1")
+    made = [
+        store.create_thread(actor=ANA, external_id="x", active_run_id="run-1", first_message=first) for _ in range(2)
+    ]
+    same(made[0], made[1], "the same external id again")
+    same(made[0].last_message_preview, "q1", "the preview")
+    answer(store, made[0].id, "a1")
+    detail = store.get_thread(made[0].id)
+    same([(m.seq, m.content) for m in (detail.messages if detail else ())], [(1, "q1"), (2, "a1")], "messages")
 
 
 @case(THREAD_CONTRACT, "24 a title is set, bounded and cleaned; a name that does not fit is refused")

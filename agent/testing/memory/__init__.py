@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.store.base import CAPABILITIES
 from agent.testing.memory.approvals import Approvals
+from agent.testing.memory.creation import Creation
 from agent.testing.memory.forks import Forks
 from agent.testing.memory.frames import Frames
 from agent.testing.memory.idempotency import Idempotency
@@ -11,7 +12,7 @@ from agent.testing.memory.ledger import Ledger
 from agent.testing.memory.runs import Runs
 
 
-class InMemoryStore(Forks, Approvals, Ledger, Runs, Frames, Idempotency):
+class InMemoryStore(Creation, Forks, Approvals, Ledger, Runs, Frames, Idempotency):
     """An `AgentStore` of one process without infrastructure; its units of work are serial, and gone with it."""
 
     capabilities = frozenset(CAPABILITIES)

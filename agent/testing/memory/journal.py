@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
+from agent.domain.canonical import canonical_json
 from agent.domain.commands import Effect, RunStart
 from agent.domain.snapshots import OpenRun, Run, RunLease, Step
 from agent.errors import LeaseLost
@@ -58,7 +60,7 @@ class Journal(State):
             if step.position in taken:
                 raise LeaseLost
             taken.add(step.position)
-        added = [_shown(replace(step, name=exact("name", step.name, NAME))) for step in steps]
+        added = [_recorded(step) for step in steps]
         self.journals.put(run_id, tuple(sorted([*recorded, *added], key=lambda step: step.position)))
 
     def _held(self, lease: RunLease) -> Run:
@@ -70,6 +72,12 @@ class Journal(State):
     def _mark(self, run: Run, effect: Effect | None) -> None:
         position, name = (None, None) if effect is None else (effect.position, exact("name", effect.name, NAME))
         self.run_rows.put(run.id, replace(run, effect_position=position, effect_name=name))
+
+
+def _recorded(step: Step) -> Step:
+    """The payload as its first execution is handed it back: after a round trip through canonical JSON."""
+    payload = json.loads(canonical_json(step.payload))
+    return replace(step, name=exact("name", step.name, NAME), payload=payload)
 
 
 def _shown(step: Step) -> Step:

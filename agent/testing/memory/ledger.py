@@ -19,16 +19,21 @@ from agent.testing.memory.values import ID, NAME, REF, WORD, cleaned, exact, fit
 class Ledger(State):
     @unit
     def record_usage(self, usage: RecordUsage) -> UsageEntry:
+        row = self._new_usage(usage)
         known = self._recorded(usage)
         if known is not None:
             return known
+        self.last_usage_id += 1
+        return self.usage.put(self.last_usage_id, replace(row, id=self.last_usage_id))
+
+    def _new_usage(self, usage: RecordUsage) -> UsageEntry:
+        """The row, priced, without a number until it is inserted."""
         now = self.clock()
         model_id = clean_cut(usage.model_id, NAME)
         reported = None if usage.reported_cost_usd is None else reported_nanos(usage.reported_cost_usd)
         cost = row_cost(self.price_in_force(model_id, now), usage, reported=reported)
-        self.last_usage_id += 1
-        row = UsageEntry(
-            id=self.last_usage_id,
+        return UsageEntry(
+            id=0,
             thread_id=exact("thread_id", usage.thread_id, ID),
             run_id=exact("run_id", usage.run_id, ID),
             message_id=exact("message_id", usage.message_id, ID),
@@ -50,7 +55,6 @@ class Ledger(State):
             cost_nanos=cost.cost_nanos,
             created_at=now,
         )
-        return self.usage.put(row.id, row)
 
     def _recorded(self, usage: RecordUsage) -> UsageEntry | None:
         if usage.run_id is None or usage.step_key is None:
@@ -128,7 +132,7 @@ class Ledger(State):
             return standing
         if self._taken(row):
             raise Conflict("The model has a price from this very instant.")
-        return _shown(self.prices.put(row.id, row))
+        return self._insert(row)
 
     @unit
     def seed_prices(self, prices: Iterable[NewPrice]) -> int:
@@ -136,9 +140,13 @@ class Ledger(State):
         for price in prices:
             row = self._new_price(price)
             if not self._taken(row):
-                self.prices.put(row.id, row)
+                self._insert(row)
                 added += 1
         return added
+
+    def _insert(self, row: ModelPrice) -> ModelPrice:
+        named = replace(row, id=self.new_id())
+        return _shown(self.prices.put(named.id, named))
 
     @unit
     def delete_price(self, price_id: str) -> bool:
@@ -153,9 +161,10 @@ class Ledger(State):
         return any(price.effective_from == row.effective_from for price in self._prices(row.model_id))
 
     def _new_price(self, price: NewPrice) -> ModelPrice:
+        """The row, without an id until it is inserted."""
         now = self.clock()
         return ModelPrice(
-            id=self.new_id(),
+            id="",
             model_id=exact("model_id", price.model_id, NAME),
             input_per_million_nanos=price.input_per_million_nanos,
             output_per_million_nanos=price.output_per_million_nanos,

@@ -21,14 +21,19 @@ class Messages(Threads):
     @unit
     def append_message(self, message: AppendMessage) -> Message:
         thread = self.live_thread(message.thread_id)
+        row = self._new_message(message, seq=1 + (thread.last_seq if thread else 0))
         if thread is None:
             raise NotFound("There is no such thread.")
-        if message.id is not None and message.id in self.messages:
+        if row.id in self.messages:
             raise Conflict("There is a message with this id.")
-        row = Message(
+        self.touch(thread.id, last_seq=row.seq)
+        return _shown(self.messages.put(row.id, row))
+
+    def _new_message(self, message: AppendMessage, *, seq: int) -> Message:
+        return Message(
             id=self.new_id() if message.id is None else exact("id", message.id, ID),
-            thread_id=thread.id,
-            seq=thread.last_seq + 1,
+            thread_id=message.thread_id,
+            seq=seq,
             role=exact("role", message.role, WORD),
             content=_content(message),
             created_at=self.clock(),
@@ -46,8 +51,6 @@ class Messages(Threads):
             provider_state=cleaned(message.provider_state),
             action_proposal_outcome=copied(message.action_proposal_outcome),
         )
-        self.touch(thread.id, last_seq=row.seq)
-        return _shown(self.messages.put(row.id, row))
 
     @unit
     def get_thread(self, thread_id: str) -> ThreadDetail | None:
@@ -81,10 +84,11 @@ class Messages(Threads):
 
     @unit
     def set_message_feedback(self, message_id: str, value: dict[str, Any] | None) -> bool:
+        given = copied(value)
         message = self.messages.get(message_id)
         if message is None or message.role != MessageRole.ASSISTANT or not self.live_thread(message.thread_id):
             return False
-        self._set_message(message_id, feedback=copied(value))
+        self._set_message(message_id, feedback=given)
         return True
 
     def _set_message(self, message_id: str, **changes: Any) -> None:  # noqa: ANN401 - columns of a row

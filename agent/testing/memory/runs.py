@@ -21,10 +21,11 @@ from agent.testing.memory.values import REF, cleaned, exact, fitting, ms_between
 class Runs(Journal):
     @unit
     def create_run(self, run: NewRun, first_step: tuple[str, Json] | None = None) -> Run:
+        row = new_run(run, self.clock())
         known = self.run_rows.get(run.id)
         if known is not None:
             return shown_run(known)
-        row = self.run_rows.put(run.id, new_run(run, self.clock()))
+        self.run_rows.put(run.id, row)
         if first_step is not None:
             self.add_steps(run.id, [Step(position=0, name=first_step[0], payload=first_step[1])])
         return shown_run(row)
@@ -36,10 +37,11 @@ class Runs(Journal):
 
     @unit
     def record_run_start(self, run_id: str, start: RunStart) -> bool:
+        columns = started(start)
         run = self.run_rows.get(run_id)
         if run is None or run.status in TERMINAL_RUN:
             return False
-        self._change(run, **started(start))
+        self._change(run, **columns)
         return True
 
     @unit

@@ -7,14 +7,13 @@ from datetime import datetime
 from typing import Any
 
 from agent.domain.actor import Actor, Owner
-from agent.domain.commands import UNSET, AppendMessage, ThreadPatch
-from agent.domain.snapshots import Message, ThreadScope, ThreadSummary
+from agent.domain.commands import UNSET, ThreadPatch
+from agent.domain.snapshots import ThreadScope, ThreadSummary
 from agent.domain.text import clean_text
-from agent.errors import Conflict
 from agent.testing.memory.frames import remove_streams
 from agent.testing.memory.state import State, ThreadRow
 from agent.testing.memory.unit import unit
-from agent.testing.memory.values import ID, NAME, REF, exact, fitting
+from agent.testing.memory.values import ID, NAME, exact, fitting
 
 NEW_CHAT = "New chat"
 TITLE_MAX = 255
@@ -22,55 +21,6 @@ PREVIEW = 120
 
 
 class Threads(State):
-    @unit
-    def create_thread(
-        self,
-        *,
-        actor: Actor,
-        title: str | None = None,
-        transient: bool = False,
-        agent_name: str | None = None,
-        persona: str | None = None,
-        external_id: str | None = None,
-        active_run_id: str | None = None,
-        first_message: AppendMessage | None = None,
-    ) -> ThreadSummary:
-        exact("external_id", external_id, REF)
-        if external_id is not None:
-            known = self.thread_of_external_id.first((actor.ref, external_id))
-            if known is not None:
-                return self._known_thread(self.threads[known], actor)
-        now = self.clock()
-        row = ThreadRow(
-            id=self.new_id(),
-            external_id=external_id,
-            actor_ref=actor.ref,
-            tenant_ref=actor.tenant_ref,
-            title=_title(NEW_CHAT if title is None else title),
-            transient=transient,
-            active_run_id=exact("active_run_id", active_run_id, ID),
-            default_agent=exact("default_agent", agent_name, NAME),
-            model=None,
-            persona=exact("persona", persona, NAME),
-            last_seq=0,
-            created_at=now,
-            updated_at=now,
-            deleted_at=None,
-        )
-        self.threads.put(row.id, row)
-        if first_message is not None:
-            self.append_message(replace(first_message, thread_id=row.id))
-        return self.summary(self.threads[row.id])
-
-    def append_message(self, message: AppendMessage) -> Message:
-        """Kept by the capability `messages`."""
-        raise NotImplementedError
-
-    def _known_thread(self, row: ThreadRow, actor: Actor) -> ThreadSummary:
-        if row.deleted_at is not None or row.tenant_ref != actor.tenant_ref:
-            raise Conflict("A deleted conversation, or one of another tenant, has this external id.")
-        return self.summary(row)
-
     def summary(self, row: ThreadRow) -> ThreadSummary:
         """The row as lists show it."""
         last = self.messages_of_thread.last(row.id)
@@ -125,8 +75,9 @@ class Threads(State):
 
     @unit
     def set_title(self, thread_id: str, title: str) -> None:
+        cleaned = thread_title(title)
         if self.live_thread(thread_id):
-            self.touch(thread_id, title=_title(title))
+            self.touch(thread_id, title=cleaned)
 
     @unit
     def promote_thread(self, thread_id: str) -> None:
@@ -164,13 +115,13 @@ class Threads(State):
     @unit
     def release_active_run(self, thread_id: str, run_id: str, *, title: str | None = None) -> bool:
         row = self.threads.get(thread_id)
+        changes: dict[str, Any] = {} if title is None else {"title": thread_title(title), "updated_at": self.clock()}
         if row is None:
             return False
         held = row.active_run_id == run_id
         if held:
-            self._set(thread_id, active_run_id=None)
-        if title is not None:
-            self.touch(thread_id, title=_title(title))
+            changes["active_run_id"] = None
+        self._set(thread_id, **changes)
         return held
 
     @unit
@@ -185,15 +136,15 @@ class Threads(State):
 
     @unit
     def update_thread(self, thread_id: str, patch: ThreadPatch) -> ThreadSummary | None:
-        row = self.live_thread(thread_id)
-        if row is None:
-            return None
         changes: dict[str, Any] = {}
         if patch.title is not UNSET:
-            changes["title"] = _title(patch.title)
+            changes["title"] = thread_title(patch.title)
         for name, pin in (("default_agent", patch.default_agent), ("model", patch.model), ("persona", patch.persona)):
             if pin is not UNSET:
                 changes[name] = exact(name, pin, NAME)
+        row = self.live_thread(thread_id)
+        if row is None:
+            return None
         return self.summary(self.touch(thread_id, **changes) if changes else row)
 
     @unit
@@ -220,7 +171,8 @@ class Threads(State):
         return self.threads.put(thread_id, replace(row, updated_at=updated_at or row.updated_at, **changes))
 
 
-def _title(text: str) -> str:
+def thread_title(text: str) -> str:
+    """A title as its column holds it."""
     return clean_text(fitting("title", text, TITLE_MAX))
 
 

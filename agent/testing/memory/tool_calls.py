@@ -29,22 +29,21 @@ _JSON = {"output", "answers"}
 class ToolCalls(State):
     @unit
     def record_tool_call(self, call: RecordToolCall) -> str:
-        provider_id = column_call_id(call.provider_call_id)
-        known = None if call.run_id is None else self.call_of_provider.first((call.run_id, provider_id))
+        row = _new_call(call, now=self.clock())
+        known = None if row.run_id is None else self.call_of_provider.first((row.run_id, row.provider_call_id))
         if known is not None:
             return known
-        if call.message_id not in self.messages:
+        if row.message_id not in self.messages:
             raise NotFound("There is no such message.")
-        row = _new_call(call, provider_id, now=self.clock())
         return self.calls.put(row.id, row).id
 
     @unit
     def update_tool_call(self, call_id: str, patch: ToolCallPatch) -> bool:
+        given = {field.name: getattr(patch, field.name) for field in fields(patch)}
+        changes = {name: _stored(name, value) for name, value in given.items() if value is not UNSET}
         call = self.calls.get(call_id)
         if call is None:
             return False
-        given = {field.name: getattr(patch, field.name) for field in fields(patch)}
-        changes = {name: _stored(name, value) for name, value in given.items() if value is not UNSET}
         status = changes.get("status")
         if status is not None:
             if not _may_become(call.status, status):
@@ -168,11 +167,11 @@ def _stored(name: str, value: Any) -> Any:  # noqa: ANN401 - a column's value
     return exact(name, value, REF) if isinstance(value, str) else value
 
 
-def _new_call(call: RecordToolCall, provider_id: str, *, now: datetime) -> ToolCall:
+def _new_call(call: RecordToolCall, *, now: datetime) -> ToolCall:
     times = settlement(call.status, now)
     return ToolCall(
         id=exact("id", call.id, ID),
-        provider_call_id=provider_id,
+        provider_call_id=column_call_id(call.provider_call_id),
         message_id=call.message_id,
         thread_id=call.thread_id,
         run_id=exact("run_id", call.run_id, ID),

@@ -1,0 +1,30 @@
+"""Both stores, told the same at random, answer the same and end in the same state."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.store.twins.calls import Calls
+from tests.store.twins.conversation import Conversation
+from tests.store.twins.machine import Twins
+from tests.store.twins.money import Money
+from tests.store.twins.working import Working
+
+
+class Everything(Conversation, Calls, Working, Money):
+    """All that a store is told, in any order: rows of one kind meet the rows of another."""
+
+
+class Talking(Conversation, Calls):
+    """Messages and the calls in them, more of each."""
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("machine", "examples"), [(Everything, 40), (Talking, 30), (Working, 1), (Money, 20)])
+def test_the_database_answers_as_memory_does(machine: type[Twins], examples: int) -> None:
+    sizes = settings(
+        max_examples=examples, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    run_state_machine_as_test(machine, settings=sizes)

@@ -1,0 +1,172 @@
+"""Threads and messages."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from hypothesis.stateful import MultipleResults, multiple, rule
+
+from agent.domain.actor import Actor
+from agent.domain.commands import UNSET, AppendMessage, ThreadPatch
+from agent.domain.snapshots import Json
+from tests.store.twins.machine import ACTORS, Twins, actors, good_names, json_values, limits, names, runs, texts
+
+unset_or = st.just(UNSET)
+items = st.sampled_from([[], [{"id": "call-0", "name": "find"}, {"id": "call-1"}], [{"id": "x", "deep": ["call-0"]}]])
+nobody = st.just("nobody")
+
+
+class Conversation(Twins):
+    @rule(
+        target=Twins.threads,
+        actor=actors,
+        title=st.none() | texts,
+        transient=st.booleans(),
+        agent=names,
+        external_id=st.sampled_from([None, None, "x", "X", "y" * 256]),
+        held_by=st.none() | runs,
+        said=st.none() | texts,
+    )
+    def create_thread(
+        self,
+        actor: Actor,
+        title: str | None,
+        transient: bool,
+        agent: str | None,
+        external_id: str | None,
+        held_by: str | None,
+        said: str | None,
+    ) -> str | MultipleResults[str]:
+        first = None if said is None else AppendMessage(thread_id="", role="assistant", content=said, run_id=held_by)
+        made = self.both(
+            lambda store: store.create_thread(
+                actor=actor,
+                title=title,
+                transient=transient,
+                agent_name=agent,
+                external_id=external_id,
+                active_run_id=held_by,
+                first_message=first,
+            )
+        )
+        return self._kept(made)
+
+    def _kept(self, made: Json) -> str | MultipleResults[str]:
+        if isinstance(made, dict):
+            return multiple()
+        self.seen_threads.append(made.id)
+        return str(made.id)
+
+    @rule(
+        target=Twins.messages,
+        thread=Twins.threads | nobody,
+        role=st.sampled_from(["user", "assistant", "assistant", "system"]),
+        content=texts,
+        run=st.none() | runs,
+        calls=st.none() | items,
+        ui=st.none() | items,
+        agent=names,
+        usage=json_values,
+        undo=st.sampled_from([False, False, False, True]),
+    )
+    def append(
+        self,
+        thread: str,
+        role: str,
+        content: str,
+        run: str | None,
+        calls: Json,
+        ui: Json,
+        agent: str | None,
+        usage: Json,
+        undo: bool,
+    ) -> str | MultipleResults[str]:
+        message = AppendMessage(
+            thread_id=thread,
+            role=role,
+            content=content,
+            run_id=run,
+            tool_calls=calls,
+            tool_results=calls,
+            ui=ui,
+            agent_name=agent,
+            usage=usage,
+            reasoning=content or None,
+        )
+        stored = self.both(lambda store: store.append_message(message), undo=undo)
+        return multiple() if undo or isinstance(stored, dict) else str(stored.id)
+
+    @rule(thread=Twins.threads, message=Twins.messages | nobody, undo=st.booleans())
+    def truncate(self, thread: str, message: str, undo: bool) -> None:
+        self.both(lambda store: store.truncate_from(thread, message), undo=undo)
+
+    @rule(thread=Twins.threads | nobody, undo=st.booleans())
+    def regenerate(self, thread: str, undo: bool) -> None:
+        self.both(lambda store: store.truncate_after_last_user(thread), undo=undo)
+
+    @rule(target=Twins.threads, thread=Twins.threads | nobody, message=Twins.messages | nobody)
+    def fork(self, thread: str, message: str) -> str | MultipleResults[str]:
+        return self._kept(self.both(lambda store: store.fork_thread(thread, message)))
+
+    @rule(thread=Twins.threads | nobody)
+    def soft_delete(self, thread: str) -> None:
+        self.both(lambda store: store.soft_delete_thread(thread))
+
+    @rule(thread=Twins.threads | nobody, undo=st.booleans())
+    def purge(self, thread: str, undo: bool) -> None:
+        self.both(lambda store: store.purge_thread(thread), undo=undo)
+
+    @rule(thread=Twins.threads, title=texts)
+    def rename(self, thread: str, title: str) -> None:
+        self.both(lambda store: store.set_title(thread, title))
+        self.both(lambda store: store.promote_thread(thread))
+
+    @rule(thread=Twins.threads, title=unset_or | texts, agent=unset_or | names, model=unset_or | good_names)
+    def patch(self, thread: str, title: Json, agent: Json, model: Json) -> None:
+        wanted = ThreadPatch(title=title, default_agent=agent, model=model)
+        self.both(lambda store: store.update_thread(thread, wanted))
+
+    @rule(thread=Twins.threads | nobody, run=runs, replacing=st.none() | runs)
+    def claim_thread(self, thread: str, run: str, replacing: str | None) -> None:
+        self.both(lambda store: store.claim_active_run(thread, run, replacing))
+
+    @rule(thread=Twins.threads | nobody, run=runs, title=st.none() | texts)
+    def release_thread(self, thread: str, run: str, title: str | None) -> None:
+        self.both(lambda store: store.release_active_run(thread, run, title=title))
+
+    @rule(thread=Twins.threads, run=st.none() | runs)
+    def set_holder(self, thread: str, run: str | None) -> None:
+        self.both(lambda store: store.set_active_run(thread, run))
+
+    @rule(message=Twins.messages | nobody, results=items, follow_ups=st.sampled_from([[], ["a", "b\x00"]]))
+    def amend(self, message: str, results: Json, follow_ups: list[str]) -> None:
+        self.both(lambda store: store.set_message_tool_results(message, results))
+        self.both(lambda store: store.set_message_ui(message, results))
+        self.both(lambda store: store.set_message_follow_ups(message, follow_ups))
+
+    @rule(message=Twins.messages | nobody, value=st.sampled_from([None, {"value": "up"}]))
+    def feedback(self, message: str, value: Json) -> None:
+        self.both(lambda store: store.set_message_feedback(message, value))
+        self.both(lambda store: store.thread_of_message(message))
+
+    @rule(thread=Twins.threads | nobody, limit=st.none() | limits, before=st.sampled_from([None, 0, 1, 3, 99]))
+    def read_page(self, thread: str, limit: int | None, before: int | None) -> None:
+        self.both(lambda store: store.load_thread_for_turn(thread, message_limit=limit, before_seq=before))
+
+    @rule(thread=Twins.threads | nobody, run=runs, limit=limits)
+    def read(self, thread: str, run: str, limit: int) -> None:
+        self.both(lambda store: store.messages_of_run(thread, run))
+        self.both(lambda store: store.active_run_for_thread(thread))
+        self.both(lambda store: store.owner_of_active_run(run))
+        for actor in ACTORS:
+            self.both(lambda store, actor=actor: store.list_threads(actor, limit))  # type: ignore[misc]
+
+    def compare_everything(self) -> None:
+        for thread in self.seen_threads:
+            self.both(lambda store, key=thread: store.get_thread(key))  # type: ignore[misc]
+            self.both(lambda store, key=thread: store.thread_scope(key))  # type: ignore[misc]
+            self.both(lambda store, key=thread: store.owner_of_thread(key))  # type: ignore[misc]
+            self.both(lambda store, key=thread: store.persona_for_thread(key))  # type: ignore[misc]
+        for actor in ACTORS:
+            self.both(lambda store, actor=actor: store.list_threads(actor))  # type: ignore[misc]
+            self.both(lambda store, actor=actor: store.thread_by_external_id(actor.ref, "x"))  # type: ignore[misc]
+        super().compare_everything()
