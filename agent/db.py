@@ -8,7 +8,9 @@ import os
 import queue
 import sqlite3
 import threading
+from collections import deque
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -27,82 +29,114 @@ _MYSQL_TRANSIENT = frozenset({1020, 1205, 1213, 3572})  # changed since read (Ma
 _SQLITE_TRANSIENT = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
 
+Work = Callable[[], Callable[[], None]]  # answers what delivers its outcome
+
+
+class _Crew:
+    """The threads of a pool: who is there, who is idle, what waits, and each one's own inbox."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.threads: list[threading.Thread] = []
+        self.idle: list[threading.Thread] = []
+        self.backlog: deque[Work] = deque()
+        self.inbox: dict[threading.Thread, queue.SimpleQueue[Work | None]] = {}
+
+
 class Threads:
-    """A bounded pool of daemon threads with Django's connection hygiene.
+    """A bounded pool of daemon threads with Django's connection hygiene; the last to become idle is the next to work.
 
     Not a `ThreadPoolExecutor`: that one refuses work from the moment the main thread ends, which is when a process
-    still has to hand its runs over.
+    still has to hand its runs over, and it wakes the thread whose connection and caches are the coldest.
     """
 
     def __init__(self, size: int, name: str) -> None:
         self._size, self._name = size, name
-        self._work: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._threads: list[threading.Thread] = []
-        self._idle = 0
         self._lock = threading.Lock()
-        self._pid = os.getpid()
+        self._crew = _Crew()
 
     async def run(self, call: Callable[[], T]) -> T:
         """The call's answer, from one of the threads; an awaiter that is cancelled leaves the work to end by itself."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._submit(partial(_answer, call, loop, future))
+        self._submit(partial(_answered, call, loop, future))
         return await future
 
     def close(self) -> None:
         """End the threads and their connections when what they have in hand is done."""
         with self._lock:
-            threads, self._threads = self._threads, []  # a new list: who is not on it is not counted idle
-            self._idle = 0
-            for _ in threads:
-                self._work.put(None)
-        for thread in threads:
+            crew, self._crew = self._crew, _Crew()
+        for thread in crew.threads:
+            crew.inbox[thread].put(None)
+        for thread in crew.threads:
             thread.join(timeout=10)
 
-    def _submit(self, work: Callable[[], None]) -> None:
+    def _submit(self, work: Work) -> None:
         with self._lock:
-            if self._pid != os.getpid():  # a fork has the list but not the threads
-                self._threads, self._idle, self._pid = [], 0, os.getpid()
-            if self._idle:
-                self._idle -= 1
-            elif len(self._threads) < self._size:
-                thread = threading.Thread(
-                    target=self._serve, args=(self._threads,), name=f"{self._name}-{len(self._threads)}", daemon=True
-                )
-                self._threads.append(thread)
-                thread.start()
-        self._work.put(work)
+            if self._crew.pid != os.getpid():
+                self._crew = _Crew()  # a fork has the list but not the threads
+            crew = self._crew
+            if crew.idle:
+                crew.inbox[crew.idle.pop()].put(work)
+            elif len(crew.threads) < self._size:
+                self._hire(crew, work)
+            else:
+                crew.backlog.append(work)
 
-    def _serve(self, threads: list[threading.Thread]) -> None:
+    def _hire(self, crew: _Crew, work: Work) -> None:
+        name = f"{self._name}-{len(crew.threads)}"
+        thread = threading.Thread(target=self._serve, args=(crew,), name=name, daemon=True)
+        crew.threads.append(thread)
+        crew.inbox[thread] = queue.SimpleQueue()
+        crew.inbox[thread].put(work)
+        thread.start()
+
+    def _serve(self, crew: _Crew) -> None:
+        me = threading.current_thread()
         try:
-            while (work := self._next(threads)) is not None:
-                work()
+            work = crew.inbox[me].get()
+            while work is not None:
+                deliver = work()
                 del work  # else it keeps what it worked on alive until the next one
-                with self._lock:
-                    self._idle += threads is self._threads
+                work = self._next(crew, me, deliver)
+                del deliver
         finally:
             connections.close_all()
 
-    def _next(self, threads: list[threading.Thread]) -> Callable[[], None] | None:
-        while True:
-            try:
-                return self._work.get(timeout=IDLE_SECONDS)
-            except queue.Empty:
-                with self._lock:
-                    if self._idle and threads is self._threads:  # else work is on its way to this thread
-                        self._idle -= 1
-                        threads.remove(threading.current_thread())
-                        return None
+    def _next(self, crew: _Crew, me: threading.Thread, deliver: Callable[[], None]) -> Work | None:
+        """Deliver, idle already: whoever gets the answer finds this thread ready for what he asks next."""
+        with self._lock:
+            work = crew.backlog.popleft() if crew.backlog else None
+            if work is None:
+                crew.idle.append(me)
+        deliver()
+        return work or self._wait(crew, me)
+
+    def _wait(self, crew: _Crew, me: threading.Thread) -> Work | None:
+        try:
+            return crew.inbox[me].get(timeout=IDLE_SECONDS)
+        except queue.Empty:
+            with self._lock:
+                if me in crew.idle:
+                    crew.idle.remove(me)
+                    crew.threads.remove(me)
+                    return None
+            return crew.inbox[me].get()  # it was given work at the last moment
 
 
-def _answer(call: Callable[[], T], loop: asyncio.AbstractEventLoop, future: asyncio.Future[T]) -> None:
+def _answered(call: Callable[[], T], loop: asyncio.AbstractEventLoop, future: asyncio.Future[T]) -> Callable[[], None]:
+    """Do the work; what is handed back delivers its answer."""
     _close_unusable()
     try:
-        deliver: partial[None] = partial(_set, future.set_result, future, call())
+        answer: Callable[[], None] = partial(_set, future.set_result, future, call())
     except BaseException as error:
-        deliver = partial(_set, future.set_exception, future, error)
+        answer = partial(_set, future.set_exception, future, error)
+    return partial(_deliver, loop, answer)
+
+
+def _deliver(loop: asyncio.AbstractEventLoop, answer: Callable[[], None]) -> None:
     try:
-        loop.call_soon_threadsafe(deliver)
+        loop.call_soon_threadsafe(answer)
     except RuntimeError:  # the loop has ended, and whoever waited with it
         return
 
@@ -144,6 +178,20 @@ def close_threads() -> None:
     """End the threads of this process and close their connections; the next use makes new ones."""
     _db_threads.close()
     _tool_threads.close()
+
+
+_sqlite_writer = threading.RLock()
+os.register_at_fork(after_in_child=_sqlite_writer._at_fork_reinit)  # type: ignore[attr-defined]
+
+
+def one_writer(using: str) -> AbstractContextManager[object]:
+    """On SQLite, the turn of one writing thread of this process at a time; elsewhere nothing.
+
+    SQLite has one writer anyway, and who collides with it sleeps for whole milliseconds before he looks again. A lock
+    hands over at once. Within a transaction it is not asked for: that one is the writer already.
+    """
+    connection = connections[using]
+    return _sqlite_writer if connection.vendor == "sqlite" and not connection.in_atomic_block else nullcontext()
 
 
 def insert_or_none(row: M) -> M | None:

@@ -16,6 +16,7 @@ from agent.flows.driver import Driver
 from agent.flows.loop import Turn
 from agent.flows.settlement import hand_back, settle_cancelled, settle_failed, shown_error
 from agent.sinks import get_sink
+from agent.sinks.writer import FrameWriter
 from agent.store import get_store
 
 logger = logging.getLogger("agent.runner")
@@ -64,6 +65,14 @@ def _begin(driver: Driver) -> Turn | None:
 
 async def _run(driver: Driver, turn: Turn) -> None:
     writer = turn.writer = get_sink().open(turn.run.stream_run_id, turn.lease.attempt)
+    try:
+        await _settled(driver, turn, writer)
+    finally:
+        writer.abandon()
+
+
+async def _settled(driver: Driver, turn: Turn, writer: FrameWriter) -> None:
+    """Play the turn to its end, whatever that is, and close its stream."""
     try:
         await turn.play()
         await writer.end()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any
@@ -14,7 +16,32 @@ from agent.sinks.writer import FLUSH_MS, FrameWriter
 from agent.store.base import AgentStore
 
 PAGE = 500
+RECENT = 200  # rows of an open stream that its own process keeps at hand
+KEEP_SECONDS = 1.0  # and that long after its end, for followers who have not read it yet
 LOOK_SECONDS = 30  # how often a silent follower looks at the run's row
+
+
+class Recent:
+    """The last rows that this process has stored of a stream, for its followers in the same process.
+
+    Only rows that are committed get here, without gaps; whoever asks for older ones reads the database.
+    """
+
+    def __init__(self) -> None:
+        self._rows: deque[NumberedFrame] = deque(maxlen=RECENT)
+
+    def add(self, first: int, frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
+        if self._rows and self._rows[-1].seq + 1 != first:
+            self._rows.clear()  # another process has written in between
+        for seq, frame in enumerate(frames, start=first):
+            self._rows.append(NumberedFrame(seq=seq, frame=frame, error=error if frame is None else None))
+
+    def after(self, seq: int) -> list[NumberedFrame] | None:
+        """The rows above `seq`; None when some of them are not here."""
+        rows = tuple(self._rows)  # one step: rows are added on another thread
+        if not rows or rows[0].seq > seq + 1:
+            return None
+        return [row for row in rows if row.seq > seq]
 
 
 class DatabaseSink:
@@ -38,6 +65,7 @@ class DatabaseSink:
         self._ttl = ttl_seconds
         self._wakes = Wakes()
         self._writers: dict[tuple[str, int], FrameWriter] = {}
+        self._recent: dict[str, Recent] = {}
 
     def open(self, run_id: str, attempt: int) -> FrameWriter:
         key = (run_id, attempt)
@@ -46,48 +74,60 @@ class DatabaseSink:
         return self._writers[key]
 
     def _writer(self, run_id: str, attempt: int) -> FrameWriter:
+        recent = self._recent[run_id] = Recent()
+
         async def append(frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
-            await in_db(self._append, run_id, attempt, frames, error)
+            last = await in_db(self._append, run_id, attempt, frames, error)
+            recent.add(last - len(frames) + 1, frames, error)
             self._wakes.publish(run_id)
 
         def forget() -> None:
             self._writers.pop((run_id, attempt), None)
+            asyncio.get_running_loop().call_later(KEEP_SECONDS, self._drop_recent, run_id, recent)
 
         return FrameWriter(append, flush_ms=self._flush_ms, closed=forget)
 
+    def _drop_recent(self, run_id: str, recent: Recent) -> None:
+        if self._recent.get(run_id) is recent:
+            del self._recent[run_id]
+
     def _append(
         self, run_id: str, attempt: int | None, frames: Sequence[str | None], error: dict[str, Any] | None
-    ) -> None:
+    ) -> int:
         if error is None:
-            self._store.append_frames(run_id, frames, attempt=attempt)
-            return
+            return self._store.append_frames(run_id, frames, attempt=attempt)
         with self._store.atomic():
             if len(frames) > 1:
                 self._store.append_frames(run_id, frames[:-1], attempt=attempt)
-            self._store.append_frame(run_id, None, error, attempt=attempt)
+            return self._store.append_frame(run_id, None, error, attempt=attempt)
 
     async def subscribe(self, run_id: str, after: int = 0) -> AsyncIterator[NumberedFrame]:
         with self._wakes.listening(run_id) as bell:
-            silent = 0.0
+            silent, rang = 0.0, False
             while True:
-                page = await in_db(self._store.read_frames, run_id, after, PAGE)
+                page = self._at_hand(run_id, after)
+                if page is None or not (page or rang):  # at first, after a silence, and where another process writes
+                    page = await in_db(self._store.read_frames, run_id, after, PAGE)
                 for frame in page:
                     yield frame
                     if frame.terminal:
                         return
                 if page:
-                    after, silent = page[-1].seq, 0.0
-                    if len(page) == PAGE:
-                        continue
+                    after, silent, rang = page[-1].seq, 0.0, False
+                    continue
                 wait = self._poll if silent < self._idle_after else self._idle_poll
-                if not await bell.wait(wait):
-                    silent += wait
+                rang = await bell.wait(wait)
+                silent += 0 if rang else wait
                 if silent >= LOOK_SECONDS:
                     silent = self._idle_after
                     closing = await in_db(self._closing, run_id, after)
                     if closing is not None:
                         yield closing
                         return
+
+    def _at_hand(self, run_id: str, after: int) -> list[NumberedFrame] | None:
+        recent = self._recent.get(run_id)
+        return None if recent is None else recent.after(after)
 
     def _closing(self, run_id: str, after: int) -> NumberedFrame | None:
         """The end of a run that is over without a terminal row, so that nobody waits for ever."""

@@ -62,10 +62,7 @@ class FrameWriter:
     async def flush(self) -> None:
         """Return when everything written so far is stored."""
         self._give_text()
-        while self._task is not None:
-            await asyncio.shield(self._task)
-        if self._failure is not None:
-            self._refuse()
+        await self._stored()
 
     async def end(self) -> None:
         """Close the stream; a second end adds nothing."""
@@ -75,15 +72,28 @@ class FrameWriter:
         """Close the stream of a failed run with `{code, message}`."""
         await self._close(error)
 
+    def abandon(self) -> None:
+        """Let go of the stream without ending it: another worker goes on with it, or nobody will."""
+        self._ended = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._closed is not None:
+            self._closed()
+
     async def _close(self, error: dict[str, Any] | None) -> None:
         if not self._ended:
             self._give_text()
             self._ended = True
             self._error = error
             self._give(None)
-        await self.flush()
-        if self._closed is not None:
-            self._closed()
+        await self._stored()
+
+    async def _stored(self) -> None:
+        while self._task is not None:
+            await asyncio.shield(self._task)
+        if self._failure is not None:
+            self._refuse()
 
     def _gather(self, text: str) -> None:
         if self._first_text or not self._flush_seconds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
@@ -13,6 +13,7 @@ from django.db import IntegrityError, connections
 from django.db.models import Exists, F, Max, OuterRef, Subquery
 from django.db.models.functions import Coalesce
 
+from agent.db import one_writer
 from agent.domain.canonical import compact_json
 from agent.domain.snapshots import NumberedFrame
 from agent.errors import LeaseLost
@@ -70,9 +71,9 @@ class OrmFrames(OrmUnit):
             raise LeaseLost
         return last
 
-    def _own_savepoint(self) -> AbstractContextManager[None]:
+    def _own_savepoint(self) -> AbstractContextManager[object]:
         """Inside a unit a collision must not end the unit; alone, the statement is its own transaction."""
-        return self.atomic() if connections[self.db].in_atomic_block else nullcontext()
+        return self.atomic() if connections[self.db].in_atomic_block else one_writer(self.db)
 
     def read_frames(self, run_id: str, after: int, limit: int = 500) -> list[NumberedFrame]:
         if limit <= 0:

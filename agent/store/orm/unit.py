@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime, timedelta
 
 from django.db import connections, router, transaction
 from django.utils import timezone
 
 from agent.conf import agent_settings
+from agent.db import one_writer
 from agent.domain.ids import new_id as time_ordered_id
 from agent.models import Thread
 
@@ -35,8 +36,11 @@ class OrmUnit:
         """Where the agent's tables are written, and read in the same breath: a replica may lag behind a lease."""
         return router.db_for_write(Thread)
 
-    def atomic(self) -> AbstractContextManager[None]:
-        return transaction.atomic(using=self.db)
+    @contextmanager
+    def atomic(self) -> Iterator[None]:
+        using = self.db
+        with one_writer(using), transaction.atomic(using=using):
+            yield
 
     def on_commit(self, call: Callable[[], object]) -> None:
         transaction.on_commit(call, using=self.db)
