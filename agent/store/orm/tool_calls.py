@@ -87,6 +87,8 @@ class OrmToolCalls(OrmUnit):
             times = settlement(status, self.clock())
             settled = {"executed_at": times.executed_at, "settled_at": times.settled_at}
             changes |= {name: at for name, at in settled.items() if at is not None}
+            if not _sources(status):
+                return False  # no way leads to it: a call is recorded so or never
         if not changes:
             return ToolCall.objects.using(self.db).filter(pk=call_id).exists()
         return _patch(tuple(changes), status)(self.db, call=call_id, **changes) == 1
