@@ -41,7 +41,7 @@ class Name(Text):
     default_error_messages = {"inexact": _("NUL and lone surrogates are not allowed.")}
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401  (the options of a CharField)
-        super().__init__(allow_blank=False, max_length=ID_MAX, **options)
+        super().__init__(allow_blank=False, min_length=1, max_length=ID_MAX, **options)
 
     def to_internal_value(self, data: object) -> str:
         value = super().to_internal_value(data)

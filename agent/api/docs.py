@@ -33,22 +33,31 @@ SENTENCES: Final[Mapping[int, str]] = {
 }
 EVERYWHERE: Final[Mapping[int, Codes]] = {401: ("not_authenticated",), 403: ("forbidden",), 429: (), 500: ()}
 
+EVENT: Final = {
+    "type": "object",
+    "description": "One event of the stream.",
+    "properties": {
+        "event": {
+            "type": "string",
+            "enum": ["meta", "message", "done", "error"],
+            "description": "Absent on frames, which are then `message` to an EventSource.",
+        },
+        "id": {"type": "string", "pattern": "^[1-9][0-9]*$", "description": "On frames alone: their number."},
+        "data": {
+            "type": "string",
+            "description": "JSON: of `meta` {runId, threadId?}, of a frame {kind, ...}, of `error` {code, message}.",
+        },
+    },
+    "required": ["data"],
+    "additionalProperties": False,
+}
 SSE: Final = OpenApiResponse(
-    response=OpenApiTypes.STR,
+    response=EVENT,
     description=(
         "Events: `meta` first with `{runId, threadId}`; each frame un-named, as one JSON object under its number as "
         "`id`; `done` last with `{}`, or `error` with `{code, message}`; the comment `: ping` in silences. "
         "A stream that ends without `done` or `error` is to be joined again after the last id."
     ),
-    examples=[
-        OpenApiExample(
-            "answer",
-            value='event: meta\ndata: {"runId":"r1","threadId":"t1"}\n\n'
-            'id: 1\ndata: {"kind":"step-start"}\n\nid: 2\ndata: {"kind":"text","text":"Hello"}\n\n'
-            "event: done\ndata: {}\n\n",
-            media_type="text/event-stream",
-        )
-    ],
 )
 JSON_OBJECT: Final = OpenApiResponse(response=OpenApiTypes.OBJECT)
 STREAM_HEADERS: Final = tuple(
@@ -105,6 +114,7 @@ def operation(
     errors: Mapping[int, Codes],
     request: type[BaseSerializer[Any]] | None = None,
     parameters: Sequence[OpenApiParameter] = (),
+    example: Mapping[str, object] | None = None,
 ) -> Callable[[F], F]:
     """Describe a handler; the errors of every route are added to its own."""
     codes = {**EVERYWHERE, **errors}
@@ -116,6 +126,7 @@ def operation(
         request=request,
         responses=responses,
         parameters=list(parameters),
+        examples=[OpenApiExample("example", value=dict(example), request_only=True)] if example else None,
     )
 
     def decorate(handler: F) -> F:

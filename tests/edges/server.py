@@ -21,6 +21,11 @@ from django.db import connection
 ROOT = Path(__file__).resolve().parents[2]
 APPLICATION = "tests.edges.live.asgi:application"
 START_SECONDS = 60
+COUNT_OTHERS = {
+    "postgresql": "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
+    " AND pid <> pg_backend_pid()",
+    "mysql": "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()",
+}
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,12 @@ class Server:
         return http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
 
     def open_databases(self) -> int:
-        """How many connections to the SQLite file the process has."""
+        """How many connections to the database the process has."""
+        others = COUNT_OTHERS.get(connection.vendor)
+        if others is not None:
+            with connection.cursor() as cursor:
+                cursor.execute(others)
+                return int(cursor.fetchone()[0])
         name = os.fspath(connection.settings_dict["NAME"])
         found = 0
         for link in Path(f"/proc/{self.pid}/fd").iterdir():

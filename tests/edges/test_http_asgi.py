@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 from django.contrib.auth.models import User
@@ -19,6 +20,7 @@ from tests.edges.server import Server, basic, serve
 pytestmark = pytest.mark.django_db(transaction=True)
 
 JSON = {"Content-Type": "application/json"}
+T = TypeVar("T")
 POOL = 8  # threads of the agent that keep a connection each
 
 
@@ -88,6 +90,12 @@ def ask(server: Server, method: str, path: str, body: Any = None, **headers: str
             return response.status, json.loads(response.read() or b"null")
 
 
+def in_parallel(work: Callable[[T], None], items: Iterable[T]) -> None:
+    """Work on all items at once, each in a thread; what one raises is raised."""
+    with ThreadPoolExecutor(20) as pool:
+        list(pool.map(work, items))
+
+
 def eventually(fact: Callable[[], bool], seconds: float = 20) -> bool:
     """Whether it becomes true; the other side is another process, so there is nothing to wait on but the clock."""
     pause = threading.Event()
@@ -154,8 +162,6 @@ def test_a_tool_is_called_on_the_way(server: Server) -> None:
 
 
 def test_open_streams_hold_no_connection_and_followers_that_leave_hold_nothing(server: Server, tmp_path: Path) -> None:
-    if connection.vendor != "sqlite":
-        return
     gate = tmp_path / "gate"
     first = chat(server, f"hold {gate}")
     first.event()
@@ -203,6 +209,20 @@ def test_errors_before_the_first_byte_are_json(server: Server) -> None:
     assert (nobody[0], nobody[1]["code"]) == (401, "not_authenticated")
 
 
+def test_nobody_is_shown_anothers_state(server: Server) -> None:
+    users = [User.objects.create_user(f"user-{number}", password="demo") for number in range(10)]
+    told: dict[str, object] = {}
+
+    def talk(user: User) -> None:
+        stream = chat(server, "order 1042", **basic(user.username))
+        outputs = [frame["output"] for _, _, frame in stream.rest() if frame.get("kind") == "tool-output"]
+        told[str(user.pk)] = outputs[0]["for"]
+
+    in_parallel(talk, users)
+    assert told == {ref: ref for ref in told}
+    assert len(told) == 10
+
+
 def test_twenty_sends_at_once_start_one_run(server: Server, tmp_path: Path) -> None:
     first = chat(server, "Hello")
     first.rest()
@@ -211,16 +231,12 @@ def test_twenty_sends_at_once_start_one_run(server: Server, tmp_path: Path) -> N
     statuses: list[int] = []
     streams: list[Stream] = []
 
-    def send() -> None:
+    def send(_: int) -> None:
         stream = Stream(server, "POST", "/agent/chat", body)
         streams.append(stream)
         statuses.append(stream.response.status)
 
-    threads = [threading.Thread(target=send) for _ in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_parallel(send, range(20))
     gate.touch()
     for stream in streams:
         stream.response.read()

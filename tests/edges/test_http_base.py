@@ -420,6 +420,18 @@ def test_the_hosts_throttles_apply_without_the_quotas_code(browser: Client, monk
     assert response["Retry-After"] == "2"
 
 
+@override_settings(
+    MIDDLEWARE=[
+        "django.contrib.sessions.middleware.SessionMiddleware",
+        "django.contrib.auth.middleware.AuthenticationMiddleware",
+        "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    ]
+)
+def test_a_host_that_wants_a_login_everywhere_does_not_redirect_our_callers(alice: User) -> None:
+    assert error(Client().get("/echo")) == (401, "not_authenticated")
+    assert Client().get("/echo", headers=basic()).status_code == 200
+
+
 @pytest.mark.django_db(transaction=True)
 def test_no_view_runs_in_a_transaction_of_the_host(browser: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(connection.settings_dict, "ATOMIC_REQUESTS", True)

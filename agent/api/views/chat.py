@@ -26,6 +26,7 @@ class ChatView(ActorAPIView):
         "chat_send",
         "Send a message",
         request=SendBody,
+        example={"message": "Where is order 1042?"},
         answers={
             (200, "text/event-stream"): docs.SSE,
             (200, "application/json"): docs.answer(StartedShape, "A repeat whose stream is no longer kept."),

@@ -51,6 +51,7 @@ class ThreadView(ActorAPIView):
         "threads_patch",
         "Change title and pins",
         request=ThreadPatchBody,
+        example={"title": "Order 1042", "model": None},
         answers={200: docs.answer(OkShape)},
         errors={
             400: (*docs.BODY_CODES, "agent_not_found", "persona_not_found", "model_not_offered"),
@@ -122,6 +123,7 @@ class FeedbackView(ActorAPIView):
         "messages_feedback",
         "Rate an answer",
         request=FeedbackBody,
+        example={"value": "up", "comment": "Just what I needed."},
         answers={200: docs.answer(FeedbackAnswerShape)},
         errors={
             400: docs.BODY_CODES,

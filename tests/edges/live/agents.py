@@ -10,7 +10,7 @@ from agent import ToolContext, agent, tool
 @tool
 def look_up_order(ctx: ToolContext, number: int) -> dict[str, Any]:
     """One order by its number."""
-    return {"number": number, "status": "sent"}
+    return {"number": number, "status": "sent", "for": ctx.actor.ref}
 
 
 @agent(name="desk", prompt="You help.", tools=[look_up_order])

@@ -1,0 +1,54 @@
+"""A machine reads our OpenAPI document and tries everything it says, and what it forbids, on a real server."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import connection
+
+from agent.actors import actor_of
+from agent.domain.commands import AppendMessage
+from agent.models import Run
+from agent.store import get_store
+from tests.edges.server import ROOT, serve
+
+pytestmark = [pytest.mark.once, pytest.mark.django_db(transaction=True)]
+
+SECONDS = 30
+SEED = 20261130
+# What the document cannot promise to a machine that knows no thread: see the sentence of each.
+LEFT_OUT = {
+    "positive_data_acceptance": "a lawful id of a thread that nobody has is a lawful 404",
+}
+
+
+def test_every_operation_keeps_what_the_document_promises(tmp_path: Path) -> None:
+    user = User.objects.create_user("alice", password="demo")
+    actor = actor_of(user)
+    assert actor is not None
+    thread = get_store().create_thread(actor=actor, title="Lamps")
+    message = get_store().append_message(AppendMessage(thread_id=thread.id, role="assistant", content="Hello"))
+    connection.close()
+    with serve("uvicorn") as server:
+        command = [
+            *(sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/agent/schema"),
+            *("--auth", "alice:demo", "--checks", "all", "--exclude-checks", ",".join(LEFT_OUT)),
+            *("--phases", "examples,coverage,fuzzing", "--max-time", str(SECONDS), "--max-examples", "15"),
+            *("--seed", str(SEED), "--workers", "2", "--request-timeout", "20", "--continue-on-failure"),
+            *("--suppress-health-check", "all", "--warnings", "off", "--no-color"),
+        ]
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "SCHEMATHESIS_HOOKS": "tests.edges.live.lawful",
+            "THREAD_ID": thread.id,
+            "MESSAGE_ID": message.id,
+        }
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2_000:]
+    assert Run.objects.filter(status="completed").count() > 5  # it was let in, and agents answered it
