@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Protocol
 
@@ -25,6 +26,8 @@ class Runner(Protocol):
     def stop(self, grace_seconds: float) -> None:
         """Stop claiming; give running loops that long to reach a border, then release their runs."""
 
+
+logger = logging.getLogger("agent.dispatch")
 
 RUNNERS = {"inline": "agent.runners.inline.InlineRunner", "celery": "agent.runners.celery.CeleryRunner"}
 
@@ -60,8 +63,16 @@ def stop(grace_seconds: float = 10) -> None:
 
 
 def run(run_id: str) -> None:
-    runner().start(run_id)
+    """Hand a run over; a runner that cannot take it loses nothing, recovery finds the row."""
+    try:
+        runner().start(run_id)
+    except Exception:
+        logger.exception("run %s could not be handed over; recovery will", run_id)
 
 
 def signal(run_id: str) -> None:
-    runner().signal(run_id)
+    """Tell whoever drives the run to look at its row; else it does at its next heartbeat."""
+    try:
+        runner().signal(run_id)
+    except Exception:
+        logger.exception("the worker of run %s could not be told", run_id)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final, ParamSpec
 
@@ -66,11 +66,14 @@ class Journal:
         self.cancel_requested = opened.run.cancel_requested_at is not None
 
     @contextmanager
-    def unit(self) -> Iterator[Unit]:
-        """One transaction. What is written in it commits with its steps, or not at all."""
+    def unit(self, *, joined: bool = False) -> Iterator[Unit]:
+        """One transaction. What is written in it commits with its steps, or not at all.
+
+        `joined`: the caller has opened it, and gives all of it up when this part fails.
+        """
         unit, before = Unit(self), self._next
         try:
-            with self._store.atomic():
+            with nullcontext() if joined else self._store.atomic():
                 yield unit
                 self._flush(unit)
         except BaseException:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from agent.conf import agent_settings
-from agent.db import in_db
 from agent.domain import frames, transcript
 from agent.domain.clock import wire_time
 from agent.domain.commands import RunEnd, RunStart
@@ -38,6 +37,7 @@ from agent.registry import (
     resolve_history,
 )
 from agent.sinks.writer import FrameWriter
+from agent.store import in_store
 from agent.store.base import AgentStore
 
 T = TypeVar("T")
@@ -69,8 +69,8 @@ class Turn:
         self._title: str | None = None
 
     def begin(self) -> None:
-        """Load the thread and resolve the prompt; a prompt that has to be called for waits for `play`."""
-        with self._journal.unit() as unit:
+        """Load the thread and resolve the prompt, in the unit of the claim; a prompt to be called waits for `play`."""
+        with self._journal.unit(joined=True) as unit:
             unit.write(REGENERATE if self.run.input.get("regenerate") else PERSIST_USER, _never)
             self._load(unit)
             if prompt.is_static(self._definition) or self._journal.holds(STAGES):
@@ -82,7 +82,7 @@ class Turn:
             raise self.broken
         if self._first is None:
             parts = await prompt.resolve_parts(self._definition, contexts.for_prompt(self.run))
-            await in_db(self._start_late, parts)
+            await in_store(self._start_late, parts)
         attempt, steps = self._first, self._stages["maxSteps"] if self._stages else 0
         for step in range(steps):
             assert attempt is not None
@@ -143,7 +143,7 @@ class Turn:
         if not attempt.done:
             self._answer = await self._driver.abortable(self._ask(step, attempt, offered))
             offered = await self._still_open(offered, self._answer)
-        told, tools, refused = await in_db(self._record_answer, step, attempt, offered)
+        told, tools, refused = await in_store(self._record_answer, step, attempt, offered)
         if tools is None:
             self._finish(told)
             return None
@@ -226,7 +226,7 @@ class Turn:
         while next_attempt is None and not over:
             self._border()
             outcomes = await tools.run()
-            settled, next_attempt, over = await in_db(self._record_tools, step, tools, outcomes, last)
+            settled, next_attempt, over = await in_store(self._record_tools, step, tools, outcomes, last)
             for frame in settled:
                 self.writer.write(frame)
         if over:

@@ -9,7 +9,6 @@ import secrets
 import socket
 
 from agent.conf import agent_settings
-from agent.db import in_db
 from agent.domain import frames
 from agent.errors import Cancelled, LeaseLost
 from agent.flows.driver import Driver
@@ -17,7 +16,7 @@ from agent.flows.loop import Turn
 from agent.flows.settlement import hand_back, settle_cancelled, settle_failed, shown_error
 from agent.sinks import get_sink
 from agent.sinks.writer import FrameWriter
-from agent.store import get_store
+from agent.store import get_store, in_store
 
 logger = logging.getLogger("agent.runner")
 
@@ -32,7 +31,7 @@ OWNER = owner_name()
 
 async def drive(driver: Driver) -> None:
     """Work on a run until it is settled, parked, or another's. A run that is not to be claimed is left alone."""
-    turn = await in_db(_begin, driver)
+    turn = await in_store(_begin, driver)
     if turn is None:
         return
     beat = asyncio.get_running_loop().create_task(_heartbeat(driver, turn))
@@ -77,17 +76,17 @@ async def _settled(driver: Driver, turn: Turn, writer: FrameWriter) -> None:
         await turn.play()
         await writer.end()
     except Cancelled:
-        if await in_db(settle_cancelled, turn.run, lease=turn.lease, left=turn.leftovers()):
+        if await in_store(settle_cancelled, turn.run, lease=turn.lease, left=turn.leftovers()):
             writer.write(frames.cancelled())
             await writer.end()
     except LeaseLost:
-        if driver.leaving and await in_db(hand_back, turn.run, turn.lease, turn.leftovers()):
+        if driver.leaving and await in_store(hand_back, turn.run, turn.lease, turn.leftovers()):
             logger.info("run %s was released at a border", turn.run.id)
         else:
             logger.warning("run %s is another worker's now", turn.run.id)
     except Exception as error:
         logger.exception("run %s failed", turn.run.id)
-        if await in_db(settle_failed, turn.run, error, lease=turn.lease, left=turn.leftovers()):
+        if await in_store(settle_failed, turn.run, error, lease=turn.lease, left=turn.leftovers()):
             await writer.fail(shown_error(error))
 
 
@@ -95,7 +94,7 @@ async def _heartbeat(driver: Driver, turn: Turn) -> None:
     """Renew the lease each third of it, and look whether another process asked the run to stop."""
     while True:
         await asyncio.sleep(turn.lease.seconds / 3)
-        alive, cancel_requested = await in_db(_renew, turn)
+        alive, cancel_requested = await in_store(_renew, turn)
         if not alive:
             driver.lose()
         elif cancel_requested:

@@ -8,11 +8,11 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any
 
-from agent.db import in_db
 from agent.domain.snapshots import NumberedFrame
 from agent.domain.states import TERMINAL_RUN
 from agent.sinks.wake import Wakes
 from agent.sinks.writer import FLUSH_MS, FrameWriter
+from agent.store import in_store
 from agent.store.base import AgentStore
 
 PAGE = 500
@@ -36,11 +36,11 @@ class Recent:
         for seq, frame in enumerate(frames, start=first):
             self._rows.append(NumberedFrame(seq=seq, frame=frame, error=error if frame is None else None))
 
-    def after(self, seq: int) -> list[NumberedFrame] | None:
-        """The rows above `seq`; None when some of them are not here."""
+    def after(self, seq: int) -> list[NumberedFrame]:
+        """The rows above `seq`; none when some of them are not here."""
         rows = tuple(self._rows)  # one step: rows are added on another thread
         if not rows or rows[0].seq > seq + 1:
-            return None
+            return []
         return [row for row in rows if row.seq > seq]
 
 
@@ -77,7 +77,7 @@ class DatabaseSink:
         recent = self._recent[run_id] = Recent()
 
         async def append(frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
-            last = await in_db(self._append, run_id, attempt, frames, error)
+            last = await in_store(self._append, run_id, attempt, frames, error)
             recent.add(last - len(frames) + 1, frames, error)
             self._wakes.publish(run_id)
 
@@ -103,31 +103,30 @@ class DatabaseSink:
 
     async def subscribe(self, run_id: str, after: int = 0) -> AsyncIterator[NumberedFrame]:
         with self._wakes.listening(run_id) as bell:
-            silent, rang = 0.0, False
+            silent = 0.0
             while True:
-                page = self._at_hand(run_id, after)
-                if page is None or not (page or rang):  # at first, after a silence, and where another process writes
-                    page = await in_db(self._store.read_frames, run_id, after, PAGE)
+                page = self._at_hand(run_id, after) or await in_store(self._store.read_frames, run_id, after, PAGE)
                 for frame in page:
                     yield frame
                     if frame.terminal:
                         return
                 if page:
-                    after, silent, rang = page[-1].seq, 0.0, False
-                    continue
+                    after, silent = page[-1].seq, 0.0
+                    if len(page) == PAGE:
+                        continue
                 wait = self._poll if silent < self._idle_after else self._idle_poll
-                rang = await bell.wait(wait)
-                silent += 0 if rang else wait
+                silent += 0 if await bell.wait(wait) else wait
                 if silent >= LOOK_SECONDS:
                     silent = self._idle_after
-                    closing = await in_db(self._closing, run_id, after)
+                    closing = await in_store(self._closing, run_id, after)
                     if closing is not None:
                         yield closing
                         return
 
-    def _at_hand(self, run_id: str, after: int) -> list[NumberedFrame] | None:
+    def _at_hand(self, run_id: str, after: int) -> list[NumberedFrame]:
+        """Rows that this process has just stored itself; none = ask the database."""
         recent = self._recent.get(run_id)
-        return None if recent is None else recent.after(after)
+        return [] if recent is None else recent.after(after)
 
     def _closing(self, run_id: str, after: int) -> NumberedFrame | None:
         """The end of a run that is over without a terminal row, so that nobody waits for ever."""

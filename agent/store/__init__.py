@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
 
 from django.core.signals import setting_changed
 
 from agent.conf import agent_settings
+from agent.db import in_db
 from agent.store.base import AgentStore
 from agent.store.orm import OrmStore
 
-__all__ = ["AgentStore", "OrmStore", "get_store"]
+__all__ = ["AgentStore", "OrmStore", "get_store", "in_store"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _store: AgentStore | None = None
 
@@ -22,6 +27,13 @@ def get_store() -> AgentStore:
         named = agent_settings().store
         _store = cast("AgentStore", named() if isinstance(named, type) else named)
     return _store
+
+
+async def in_store(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a unit of work from async code: on the agent's threads where the store waits, else at once."""
+    if getattr(get_store(), "waits", True):
+        return await in_db(call, *args, **kwargs)
+    return call(*args, **kwargs)
 
 
 def _forget(*, setting: str, **_kwargs: object) -> None:

@@ -57,6 +57,7 @@ class UnitOfWork(Protocol):
     """What every store has, whatever its capabilities."""
 
     capabilities: frozenset[str]
+    waits: bool  # whether its methods wait for a disk or a network; those that do not are called without a hop
     clock: Callable[[], datetime]  # aware, UTC; tests set it
     new_id: Callable[[], str]  # ids of rows that no caller names; tests set it
 

@@ -20,6 +20,8 @@ _MILLISECOND = timedelta(milliseconds=1)
 class OrmUnit:
     """The unit of work; it holds no state of a request, so one store serves every thread of a process."""
 
+    waits = True
+
     def __init__(
         self,
         *,

@@ -105,6 +105,8 @@ class Table(Generic[K, V]):
 class UnitOfWork:
     """One lock, held for a whole unit of work: units are serial, and a reader sees none half done."""
 
+    waits = False
+
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._log: list[tuple[Table[Any, Any], Any, Any]] = []
