@@ -87,7 +87,7 @@ LAST_EVENT_ID: Final = OpenApiParameter(
     "Last-Event-ID", _CURSOR, OpenApiParameter.HEADER, description="What an EventSource sends by itself."
 )
 _NAME: Final = {"type": "string", "minLength": 1, "maxLength": 255}
-AGENT: Final = OpenApiParameter(
+ONE_AGENT: Final = OpenApiParameter(
     "agent", _NAME, OpenApiParameter.QUERY, description="The name of an agent; absent: the one that a new thread has."
 )
 AGENT_OR_ALL: Final = OpenApiParameter(

@@ -38,7 +38,7 @@ class ModelsView(ActorAPIView):
         "List models",
         answers={200: docs.answer(ModelShape(many=True))},
         errors={400: ("invalid_body", "agent_not_found")},
-        parameters=[docs.AGENT],
+        parameters=[docs.ONE_AGENT],
     )
     def get(self, request: Request) -> Response:
         """What the caller may choose for the agent; empty where there is nothing to choose."""
