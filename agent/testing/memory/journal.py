@@ -46,9 +46,10 @@ class Journal(State):
         effect: Effect | None = None,
         start: RunStart | None = None,
     ) -> bool:
-        run = self._held(lease)
-        self.add_steps(run.id, steps)
+        recorded = [journaled(step) for step in steps]
         columns = started(start) if start is not None else {}
+        run = self._held(lease)
+        self.add_steps(run.id, recorded)
         self._mark(replace(run, recoveries=0, **columns), effect)
         return run.cancel_requested_at is not None
 
@@ -60,8 +61,7 @@ class Journal(State):
             if step.position in taken:
                 raise LeaseLost
             taken.add(step.position)
-        added = [_recorded(step) for step in steps]
-        self.journals.put(run_id, tuple(sorted([*recorded, *added], key=lambda step: step.position)))
+        self.journals.put(run_id, tuple(sorted([*recorded, *steps], key=lambda step: step.position)))
 
     def _held(self, lease: RunLease) -> Run:
         run = self.run_rows.get(lease.run_id)
@@ -74,7 +74,7 @@ class Journal(State):
         self.run_rows.put(run.id, replace(run, effect_position=position, effect_name=name))
 
 
-def _recorded(step: Step) -> Step:
+def journaled(step: Step) -> Step:
     """The payload as its first execution is handed it back: after a round trip through canonical JSON."""
     payload = json.loads(canonical_json(step.payload))
     return replace(step, name=exact("name", step.name, NAME), payload=payload)

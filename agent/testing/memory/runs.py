@@ -12,7 +12,7 @@ from agent.domain.commands import NewRun, RunEnd, RunStart
 from agent.domain.snapshots import Json, Run, RunLease, RunScope, Step
 from agent.domain.states import OPEN_TOOL_CALL, TERMINAL_RUN, RunStatus
 from agent.errors import IllegalMove
-from agent.testing.memory.journal import Journal
+from agent.testing.memory.journal import Journal, journaled
 from agent.testing.memory.run_rows import fenced, new_run, no_lease, shown_run, started, worked_ms
 from agent.testing.memory.unit import unit
 from agent.testing.memory.values import REF, cleaned, exact, fitting, ms_between
@@ -22,12 +22,13 @@ class Runs(Journal):
     @unit
     def create_run(self, run: NewRun, first_step: tuple[str, Json] | None = None) -> Run:
         row = new_run(run, self.clock())
+        first = first_step and journaled(Step(position=0, name=first_step[0], payload=first_step[1]))
         known = self.run_rows.get(run.id)
         if known is not None:
             return shown_run(known)
         self.run_rows.put(run.id, row)
-        if first_step is not None:
-            self.add_steps(run.id, [Step(position=0, name=first_step[0], payload=first_step[1])])
+        if first is not None:
+            self.add_steps(run.id, [first])
         return shown_run(row)
 
     @unit
@@ -56,7 +57,7 @@ class Runs(Journal):
         if end.status == RunStatus.COMPLETED and run.cancel_requested_at is not None:
             return False
         if steps:
-            self.add_steps(run_id, steps)
+            self.add_steps(run_id, [journaled(step) for step in steps])
         self._settle(run, end, lease, moved=bool(steps))
         return True
 

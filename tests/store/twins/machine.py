@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 from hypothesis import note
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, rule
+from hypothesis.stateful import Bundle, MultipleResults, RuleBasedStateMachine, initialize, multiple, rule
 
 from agent.domain.actor import Actor
 from agent.domain.snapshots import Json, UsageEntry
@@ -60,13 +60,20 @@ class Twins(RuleBasedStateMachine):
         self.clock = SettableClock()
         self.ids = (_Ids(), _Ids())
         aliases = {"alias": "model"}
-        self.memory: AgentStore = InMemoryStore(clock=self.clock, new_id=self.ids[0], model_aliases=aliases)
+        self.memory = InMemoryStore(clock=self.clock, new_id=self.ids[0], model_aliases=aliases)
         self.orm: AgentStore = OrmStore(clock=self.clock, new_id=self.ids[1], model_aliases=aliases)
         self.usage_ids: tuple[dict[int, int], dict[int, int]] = ({}, {})
         self.seen_threads: list[str] = []
         self.differ = False
         self._all = transaction.atomic()
         self._all.__enter__()
+
+    @initialize(target=threads)
+    def two_threads(self) -> MultipleResults[str]:
+        """Something to talk about from the first step on."""
+        made = [self.both(lambda store: store.create_thread(actor=ACTORS[0])).id for _ in range(2)]
+        self.seen_threads += made
+        return multiple(*made)
 
     def both(self, told: Callable[[AgentStore], Any], *, undo: bool = False) -> Any:  # noqa: ANN401 - any answer
         """One unit of work on each store; the answer is the same, or the error is."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, MultipleResults, multiple, rule
+from hypothesis.stateful import Bundle, MultipleResults, initialize, multiple, rule
 
 from agent.domain.actor import Actor
 from agent.domain.commands import Effect, NewRun, RunEnd, RunStart
 from agent.domain.snapshots import Json, RunLease, Step
-from tests.store.twins.machine import Twins, actors, calls, good_names, json_values, limits, names, runs, texts
+from tests.store.twins.machine import ACTORS, Twins, actors, calls, good_names, json_values, limits, names, runs, texts
 
 ALL_RUNS = [f"run-{number}" for number in range(4)]
 positions = st.integers(0, 3)
@@ -19,6 +19,14 @@ attempts = st.sampled_from([None, 0, 1, 2])
 
 class Working(Twins):
     leases = Bundle("leases")
+
+    @initialize(target=leases)
+    def two_runs(self) -> MultipleResults[RunLease]:
+        """One run that is worked on, and one that waits for its first worker."""
+        for run in ALL_RUNS[:2]:
+            new = NewRun(id=run, thread_id=f"thread of {run}", actor=ACTORS[0], input={})
+            self.both(lambda store, new=new: store.create_run(new))  # type: ignore[misc]
+        return multiple(self.both(lambda store: store.claim_run("run-0", "w1", 60)))
 
     @rule(
         run=runs,
