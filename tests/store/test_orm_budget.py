@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 from django.db import connection
 
+from agent.domain.commands import ToolDecision
 from agent.domain.snapshots import Step
 from agent.store import OrmStore
 from tests.store.turns import ANA, PRICE, Spent, Turn, spending
@@ -95,3 +96,11 @@ def test_what_is_refused_under_a_lost_lease_costs_one_statement(store: OrmStore,
     assert old is not None
     assert store.claim_run(turn.run_id, "w2", 60) is not None
     assert spent(lambda: store.renew_run(old)).statements == 1
+
+
+def test_a_decision_that_comes_too_late_locks_nothing(store: OrmStore, turn: Turn) -> None:
+    """The run that executes a decided call holds its row before the run's: a lock here could deadlock with it."""
+    for unit in (turn.admit, turn.start, turn.ask_for_a_tool, turn.settle_the_tool):
+        unit()
+    late = spent(lambda: store.decide_tool_call(turn.call_id, ToolDecision(decision="approved", actor=ANA)))
+    assert late.statements == 1

@@ -15,7 +15,7 @@ from agent.domain.decisions import EXPIRY, REASON_MAX, Verdict, approval_card, j
 from agent.domain.snapshots import DecisionAnswer, PendingApproval
 from agent.domain.snapshots import Message as MessageValue
 from agent.domain.snapshots import ToolCall as ToolCallValue
-from agent.domain.states import POSITIVE_DECISION, ToolCallDecision
+from agent.domain.states import POSITIVE_DECISION, ToolCallDecision, ToolCallStatus
 from agent.domain.tool_calls import settlement
 from agent.errors import NotAllowed
 from agent.models import Run, ToolCall
@@ -40,7 +40,9 @@ class OrmApprovals(OrmUnit):
     def decide_tool_call(self, call_id: str, decision: ToolDecision) -> DecisionAnswer:
         refused = False
         with self.joined():
-            seen = self._locked_call(call_id)
+            seen = self._seen(call_id)
+            if seen is not None and _awaits(seen.call):
+                seen = self._locked_call(seen)
             if seen is None:
                 return _UNKNOWN
             now = self.clock()
@@ -53,19 +55,23 @@ class OrmApprovals(OrmUnit):
         stands = seen.call.decision if verdict.write is None else verdict.write.value
         return DecisionAnswer(status=verdict.answer, run_id=seen.run_id, decision=stands)
 
-    def _locked_call(self, call_id: str) -> _Seen | None:
-        """The call, after the lock of its run: a parking run reads its calls under the same lock."""
-        calls = ToolCall.objects.using(self.db).filter(pk=call_id)
-        place = calls.filter(thread__deleted_at=None).values_list(
-            "run_id", "thread__active_run_id", "thread__actor_ref", "thread__tenant_ref"
-        )
-        found = place.first()
-        if found is None:
+    def _seen(self, call_id: str) -> _Seen | None:
+        """The call without a lock: enough for what is decided, which never changes again."""
+        names = (*rows.TOOL_CALL, "thread__actor_ref", "thread__tenant_ref", "thread__active_run_id")
+        live = ToolCall.objects.using(self.db).filter(pk=call_id, thread__deleted_at=None)
+        row = live.values(*names).first()
+        if row is None:
             return None
-        run_id, holder, ref, tenant_ref = found
-        self._lock_run(run_id)
-        row = calls.select_for_update().values(*rows.TOOL_CALL).first()
-        return None if row is None else _Seen(rows.tool_call(row), Owner(ref, tenant_ref), run_id or holder)
+        owner = Owner(row["thread__actor_ref"], row["thread__tenant_ref"])
+        return _Seen(rows.tool_call(row), owner, row["run_id"] or row["thread__active_run_id"])
+
+    def _locked_call(self, seen: _Seen) -> _Seen | None:
+        """The call once more, after the lock of its run: a parking run reads its calls under the same lock."""
+        self._lock_run(seen.call.run_id)
+        row = (
+            ToolCall.objects.using(self.db).select_for_update().filter(pk=seen.call.id).values(*rows.TOOL_CALL).first()
+        )
+        return None if row is None else replace(seen, call=rows.tool_call(row))
 
     def _lock_run(self, run_id: str | None) -> None:
         if run_id is not None:
@@ -104,6 +110,10 @@ class OrmApprovals(OrmUnit):
             )
             for row in asked.values(*rows.TOOL_CALL, *_OF_THREAD)[:limit]
         ]
+
+
+def _awaits(call: ToolCallValue) -> bool:
+    return call.status == ToolCallStatus.PENDING_APPROVAL and call.decision is None
 
 
 def _judged(call: ToolCallValue, decision: ToolDecision, now: datetime) -> Verdict:
