@@ -166,3 +166,32 @@ def test_outside_debug_the_demo_is_refused(tmp_path: Path, command: str) -> None
     done = manage(command, env=env)
     assert done.returncode != 0
     assert "DEBUG" in done.stderr or "this machine" in done.stderr
+
+
+ERROR_PAGES = """
+from django.test import Client, RequestFactory
+from django.views import defaults
+from django.views.csrf import csrf_failure
+request = RequestFactory().get("/")
+pages = [
+    Client(raise_request_exception=False).get("/no-such-page/"),
+    defaults.bad_request(request, ValueError()),
+    defaults.permission_denied(request, ValueError()),
+    defaults.server_error(request),
+    csrf_failure(request),
+]
+for page in pages:
+    print(page.status_code, page.content.decode().partition("<h1>")[2].partition("</h1>")[0])
+"""
+
+
+def test_error_pages_are_the_sites_own_words(env: dict[str, str]) -> None:
+    deployed = {"DEBUG": "0", "SECRET_KEY": "x" * 60, "ALLOWED_HOSTS": "testserver", "SECURE_SSL_REDIRECT": "0"}
+    done = manage("shell", "--no-imports", "-c", ERROR_PAGES, env={**env, **deployed})
+    assert done.stdout.splitlines() == [
+        "404 There is no such page",
+        "400 That request was not understood",
+        "403 This page is not for your account",
+        "500 Something went wrong on our side",
+        "403 Please try that again",
+    ], done.stderr

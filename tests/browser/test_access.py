@@ -127,8 +127,3 @@ def test_the_policy_of_the_demo_forbids_everything_from_elsewhere(open_chat: Ope
     policy = answer.headers["content-security-policy"]
     assert "default-src 'self'" in policy
     assert "unsafe" not in policy
-
-
-def test_the_error_pages_are_the_sites_own(open_chat: OpenChat) -> None:
-    page = open_chat(None, path="/login/").page
-    assert page.request.get("/static/agent/chat/none.js").status == 404

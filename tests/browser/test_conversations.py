@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from playwright.sync_api import Route, expect
 
@@ -150,3 +152,53 @@ def test_somebody_elses_conversation_is_not_shown(chat: Chat, open_chat: OpenCha
     other = open_chat("lead", path=chat.page.evaluate("location.pathname + location.search"))
     expect(other.notice).to_contain_text("This is not yours to see or to change.")
     expect(other.own).to_have_count(0)
+
+
+def test_a_long_conversation_shows_its_end_first_and_the_rest_when_asked(chat: Chat) -> None:
+    def long_thread(route: Route) -> None:
+        stored = route.fetch().json()
+        stamp = {"createdAt": stored["createdAt"]}
+        stored["messages"] = [
+            {"id": f"m{number}", "role": ("user", "assistant")[number % 2], "content": f"number {number}", **stamp}
+            for number in range(200)
+        ]
+        route.fulfill(json=stored)
+
+    chat.ask("help")
+    chat.page.route("**/agent/threads/*", long_thread)
+    chat.page.reload()
+    expect(chat.answers.last).to_contain_text("number 199")
+    expect(chat.own.first).to_have_text("number 140")
+    expect(chat.answers.last).to_be_in_viewport()
+    earlier = chat.button("Show earlier messages")
+    for first in (80, 20, 0):
+        earlier.click()
+        expect(chat.own.first).to_have_text(f"number {first}")
+    expect(earlier).to_be_hidden()
+
+
+def test_what_another_window_did_is_there_when_one_comes_back(chat: Chat, open_chat: OpenChat) -> None:
+    chat.ask("help")
+    other = open_chat(path=chat.page.evaluate("location.pathname + location.search"))
+    chat.ask("where is order 1042?")
+    other.page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
+    expect(other.own).to_have_text(["help", "where is order 1042?"])
+
+
+def test_models_can_be_chosen_where_the_site_offers_some(chat: Chat) -> None:
+    models = [
+        {"id": "swift", "label": "Swift", "available": True, "locked": False, "default": True},
+        {"id": "gone", "label": "Gone", "available": False, "locked": False, "default": False},
+    ]
+    expect(chat.page.get_by_label("Model")).to_be_hidden()
+    chat.page.route("**/agent/config", lambda route: route.fulfill(json={"models": {"enabled": True}}))
+    chat.page.route("**/agent/models*", lambda route: route.fulfill(json=models))
+    chat.page.reload()
+    picker = chat.page.get_by_label("Model")
+    expect(picker.get_by_role("option")).to_have_text(["Model: the usual one", "Model: Swift"])
+    picker.select_option("swift")
+    with chat.page.expect_request("**/agent/chat") as sent:
+        chat.say("help")
+    assert json.loads(sent.value.post_data or "{}")["model"] == "swift"
+    expect(chat.notice).to_contain_text("This model is not available to you.")
+    expect(chat.box).to_have_value("help")

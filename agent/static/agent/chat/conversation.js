@@ -4,7 +4,7 @@ import { ApiError } from "./api.js";
 import { make, part, pause } from "./dom.js";
 import { Follower } from "./follow.js";
 import { say } from "./words.js";
-import { transcript } from "./transcript.js";
+import { Transcript } from "./transcript.js";
 import { OwnView } from "./views/own.js";
 import { TurnView } from "./views/turn.js";
 
@@ -16,6 +16,7 @@ export class Conversation {
   constructor({ root, api, store, drafts, notices, scroller, page }) {
     Object.assign(this, { root, api, store, drafts, notices, scroller, page });
     this.list = part(root, "messages");
+    this.transcript = new Transcript(this.list, part(root, "earlier"), page);
     this.place = { threadId: null }; // what is open now; work that was begun for another place no longer touches the page
     this.follower = null;
   }
@@ -28,11 +29,19 @@ export class Conversation {
     const place = { threadId };
     this.place = place;
     this.notices.clear();
-    this.list.replaceChildren();
+    this.transcript.clear();
     this.store.set({ threadId, title: "", busy: false, runId: null, editing: null, defaultAgent: null });
     this.page.composer.text = this.drafts.text(threadId) || this.drafts.unaccepted(threadId);
     part(this.root, "welcome").hidden = threadId !== null;
     if (threadId !== null) await this.#load(place);
+  }
+
+  /** Take up what another window of ours did here meanwhile. */
+  async refresh({ activeRunId, lastMessagePreview }) {
+    const { place } = this;
+    if (this.store.get("busy") || (!activeRunId && lastMessagePreview === place.preview)) return;
+    const detail = await this.api.get(`threads/${encodeURIComponent(place.threadId)}`).catch(() => null);
+    if (detail && this.place === place && !this.store.get("busy")) this.#show(detail);
   }
 
   async #load(place) {
@@ -50,9 +59,10 @@ export class Conversation {
   }
 
   #show(detail) {
-    const { activeRunId = null, messages, title, defaultAgent = null } = detail;
+    const { activeRunId = null, messages, title, defaultAgent = null, lastMessagePreview } = detail;
     this.store.set({ title, defaultAgent });
-    this.list.replaceChildren(...transcript(messages, { activeRunId, agentLabel: this.page.agentLabel, on: this.page.acts }));
+    this.place.preview = lastMessagePreview;
+    this.transcript.show(messages, activeRunId);
     this.#dropArrivedDraft(messages);
     this.scroller.toEnd();
     if (activeRunId) this.#follow(activeRunId, null);
@@ -167,7 +177,7 @@ export class Conversation {
     const threadId = response.headers.get("X-Agent-Thread-Id") ?? told.threadId ?? place.threadId;
     if (this.place !== place) {
       response.body?.cancel().catch(() => {});
-      this.page.touched(threadId);
+      this.page.refresh();
       return;
     }
     if (place.threadId === null) this.page.begun(threadId, place);
@@ -244,13 +254,13 @@ export class Conversation {
     const detail = await this.api.get(`threads/${encodeURIComponent(place.threadId)}`).catch(() => null);
     if (!detail || this.place !== place || this.follower) return;
     this.page.titled(detail.title);
+    place.preview = detail.lastMessagePreview;
     if (detail.activeRunId) {
       this.#show(detail);
       return;
     }
     const ofRun = detail.messages.filter((message) => message.runId === runId);
-    const stored = transcript(ofRun, { activeRunId: null, agentLabel: this.page.agentLabel, on: this.page.acts });
-    for (const element of stored) replaceStreamed(this.list, element, turn.element);
+    for (const element of this.transcript.items(ofRun)) replaceStreamed(this.list, element, turn.element);
   }
 
   // The stream is not there any more: what was stored is all there is.

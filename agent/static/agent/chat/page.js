@@ -92,6 +92,13 @@ class Page {
     this.sidebar.change(this.store.get("threadId"), { title });
   }
 
+  /** The list anew, and the open conversation if it has gone on elsewhere. */
+  async refresh() {
+    await this.#loadThreads();
+    const summary = this.store.get("threads").find(({ id }) => id === this.store.get("threadId"));
+    if (summary) await this.conversation.refresh(summary);
+  }
+
   announce(text) {
     part(this.root, "status").textContent = text;
   }
@@ -110,7 +117,7 @@ class Page {
 
   edit(message) {
     if (this.store.get("busy")) return;
-    this.store.set({ editing: { messageId: message.id, before: this.composer.text } });
+    this.store.set({ editing: { messageId: message.id, before: this.store.get("editing")?.before ?? this.composer.text } });
     this.composer.text = message.content;
     this.composer.focus();
   }
@@ -191,10 +198,10 @@ class Page {
     for (const name of ["agent", "model"]) {
       part(this.root, `${name}-select`).addEventListener("change", (event) => this.store.set({ [name]: event.target.value || null }));
     }
-    this.root.addEventListener("keydown", (event) => this.#escape(event));
+    document.addEventListener("keydown", (event) => this.#escape(event));
     window.addEventListener("popstate", () => this.conversation.open(new URL(location.href).searchParams.get(this.root.dataset.parameter)));
     document.addEventListener("visibilitychange", () => {
-      if (document.visibilityState === "visible" && this.store.get("threadsLoaded")) this.#loadThreads();
+      if (document.visibilityState === "visible" && this.store.get("threadsLoaded")) this.refresh();
     });
   }
 
@@ -216,6 +223,10 @@ class Page {
     store.show(["title", "threadId"], () => {
       part(this.root, "title").textContent = titled(store.get("title"));
       part(this.root, "menu").hidden = store.get("threadId") === null;
+    });
+    store.show(["editing"], () => {
+      const id = store.get("editing")?.messageId;
+      for (const own of this.root.querySelectorAll(".agent-own")) own.toggleAttribute("data-changing", own.dataset.message === id);
     });
     store.show(["busy"], () => this.root.toggleAttribute("data-busy", Boolean(store.get("busy"))));
     store.show(["agents", "agent"], () => {

@@ -3,11 +3,46 @@
 import { OwnView } from "./views/own.js";
 import { TurnView } from "./views/turn.js";
 
-/** The list items of these messages. Of the run that is still going its own stream will tell, from the first frame on. */
-export function transcript(messages, { activeRunId, agentLabel, on }) {
-  return grouped(messages)
-    .filter(([first]) => first.role !== "system" && !(first.role === "assistant" && first.runId && first.runId === activeRunId))
-    .map((group) => item(group, { agentLabel, on }));
+const AT_ONCE = 60;
+
+/** Shows a conversation's stored messages in a list, the newest first; older ones are built when they are asked for. */
+export class Transcript {
+  /** `context`: agentLabel(name) and the acts of messages. */
+  constructor(list, earlier, context) {
+    this.list = list;
+    this.earlier = earlier;
+    this.context = context;
+    this.rest = [];
+    earlier.addEventListener("click", () => this.#more());
+  }
+
+  clear() {
+    this.rest = [];
+    this.list.replaceChildren();
+    this.earlier.hidden = true;
+  }
+
+  /** Of the run that is still going its own stream will tell, from the first frame on. */
+  show(messages, activeRunId) {
+    this.clear();
+    this.rest = grouped(messages).filter(
+      ([first]) => first.role !== "system" && !(first.role === "assistant" && first.runId && first.runId === activeRunId),
+    );
+    this.#more();
+  }
+
+  /** The list items of these messages alone. */
+  items(messages) {
+    return grouped(messages).map((group) => item(group, this.context));
+  }
+
+  #more() {
+    const log = this.list.closest("[data-log]");
+    const below = log.scrollHeight - log.scrollTop;
+    this.list.prepend(...this.rest.splice(-AT_ONCE).map((group) => item(group, this.context)));
+    this.earlier.hidden = this.rest.length === 0;
+    log.scrollTop = log.scrollHeight - below; // what was read stays where it was
+  }
 }
 
 function grouped(messages) {
@@ -21,12 +56,12 @@ function grouped(messages) {
   return groups;
 }
 
-function item(group, { agentLabel, on }) {
+function item(group, { agentLabel, acts }) {
   const [first] = group;
   const view =
     first.role === "user"
-      ? new OwnView(first.content, on).stored(first)
-      : new TurnView({ agent: agentLabel(group.at(-1).agentName), on }).fill(group);
+      ? new OwnView(first.content, acts).stored(first)
+      : new TurnView({ agent: agentLabel(group.at(-1).agentName), on: acts }).fill(group);
   view.element.dataset.message = first.id;
   return view.element;
 }
