@@ -16,7 +16,8 @@ class ModelProvider(Protocol):
     """A model vendor, in one call.
 
     `stream` emits `text`, `reasoning`, `tool-input-start`, `tool-input-delta` and `tool-input-available` frames with
-    the vendor's call ids, and answers the whole reply. It raises `ModelError`; any other exception is permanent.
+    the vendor's call ids, and answers the whole reply. It raises `ModelError`; any other exception is permanent. It
+    raises `Cancelled` within a second of `request.cancelled` being set; both carry the usage reported until then.
     Optional attributes: `alternating_roles`, `leading_system_only` and `supports_tools` (bool), `default_model` (str)
     and `models()` (a list of names).
     """
