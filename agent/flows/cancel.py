@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from agent.domain.actor import Actor
-from agent.domain.states import TERMINAL_RUN
+from agent.domain.states import TERMINAL_RUN, RunStatus
 from agent.errors import NotAllowed, NotFound
 from agent.flows import dispatch
 from agent.flows.settlement import close_stream, settle_cancelled
@@ -35,6 +35,8 @@ def stop(run_id: str) -> bool:
         return answer == "requested"
     run = store.get_run(run_id)
     if run is None or not settle_cancelled(run):
-        return False
+        # A worker that took the run up in between saw the request at its first border, and settled it as asked.
+        settled = store.get_run(run_id)
+        return settled is not None and settled.status == RunStatus.CANCELLED
     close_stream(run)
     return True
