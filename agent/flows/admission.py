@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from agent.conf import agent_settings
 from agent.domain.actor import Actor
-from agent.domain.commands import AppendMessage, NewRun
+from agent.domain.commands import AppendMessage, NewRun, ThreadPatch
 from agent.domain.ids import new_id
 from agent.domain.snapshots import IdempotencyOutcome, ThreadScope
 from agent.errors import IdempotencyKeyReused, Invalid, NotAllowed, NotFound, NotSupported, OverQuota, RunActive
@@ -58,6 +58,7 @@ class _Checked:
 
     agent_name: str | None
     model_id: str | None
+    persona: str | None
     thread: ThreadScope | None
 
 
@@ -113,6 +114,7 @@ def _check_names(store: AgentStore, actor: Actor, send: Send) -> _Checked:
     return _Checked(
         agent_name=agent_name,
         model_id=catalogue.resolve_model(agent_name, send.model, thread.model if thread else None),
+        persona=catalogue.resolve_persona(agent_name, send.persona, thread.persona if thread else None),
         thread=thread,
     )
 
@@ -129,9 +131,11 @@ def _own_thread(store: AgentStore, actor: Actor, thread_id: str) -> ThreadScope:
 def _start(store: AgentStore, actor: Actor, send: Send, checked: _Checked) -> Admitted:
     """The run with its journal's first position, and what the user said, in the fewest statements."""
     run_id, said = new_id(), _said(send)
-    thread_id = _new_thread(store, actor, send, said, run_id) if send.thread_id is None else send.thread_id
+    thread_id = _new_thread(store, actor, send, checked, said, run_id) if send.thread_id is None else send.thread_id
     if send.thread_id is not None:
         _claim_thread(store, thread_id, run_id)
+        if send.persona is not None:  # one that is named stays with the thread
+            store.update_thread(thread_id, ThreadPatch(persona=checked.persona))
     if said is None:
         removed = store.truncate_after_last_user(thread_id)
         if removed is None:
@@ -152,12 +156,14 @@ def _said(send: Send) -> AppendMessage | None:
     return AppendMessage(id=new_id(), thread_id="", role="user", content=send.message or "")
 
 
-def _new_thread(store: AgentStore, actor: Actor, send: Send, said: AppendMessage | None, run_id: str) -> str:
+def _new_thread(
+    store: AgentStore, actor: Actor, send: Send, checked: _Checked, said: AppendMessage | None, run_id: str
+) -> str:
     created = store.create_thread(
         actor=actor,
         transient=send.transient,
         agent_name=send.agent,
-        persona=send.persona,
+        persona=checked.persona if send.persona is not None else None,
         active_run_id=run_id,
         first_message=None if said is None else replace(said, run_id=run_id),
     )
@@ -190,6 +196,7 @@ def _new_run(
         actor=actor,
         agent_name=checked.agent_name,
         model_id=checked.model_id,
+        persona=checked.persona,
         input={name: value for name, value in given.items() if value is not None},
         dispatched=True,
     )

@@ -86,8 +86,7 @@ def check_persona(name: str | None, agent_name: str | None, actor: Actor) -> Non
         return
     found = registry.persona(name)
     if found is None or (agent_name is not None and found not in registry.personas_of(_agent(agent_name))):
-        text = "There is no such persona."
-        raise Invalid(text, code="persona_not_found", fields={"persona": [text]})
+        raise _no_persona()
     if not _open_to(found.roles, None, actor, Holder(actor)):
         raise NotAllowed
 
@@ -117,6 +116,26 @@ def resolve_agent(send_agent: str | None, thread_default: str | None) -> str | N
         log.warning("A conversation's agent %r is not declared any more; the default one answers.", thread_default)
     declared = registry.agents()
     return agent_settings().default_agent or (declared[0].name if len(declared) == 1 else None)
+
+
+def resolve_persona(agent_name: str | None, send_persona: str | None, thread_pin: str | None) -> str | None:
+    """The id of the send's, else the thread's, else the agent's default; a pin that is not there is passed over.
+
+    A send's persona that the resolved agent does not have is refused.
+    """
+    agent = _agent(agent_name)
+    if send_persona is not None:
+        found = registry.persona(send_persona)
+        if found is None or found not in registry.personas_of(agent):
+            raise _no_persona()
+        return found.id
+    if thread_pin is not None:
+        found = registry.persona(thread_pin)
+        if found is not None and found in registry.personas_of(agent):
+            return found.id
+        log.warning("A conversation's persona %r is not declared any more; the run goes on without.", thread_pin)
+    default = registry.default_persona_of(agent)
+    return None if default is None else default.id
 
 
 def resolve_model(agent_name: str | None, send_model: str | None, thread_pin: str | None) -> str | None:
@@ -189,6 +208,11 @@ def _default_model() -> str | None:
         return None  # the checks say so; a picker is no place to fail
     own: str | None = getattr(provider, "default_model", None)
     return own
+
+
+def _no_persona() -> Invalid:
+    text = "There is no such persona."
+    return Invalid(text, code="persona_not_found", fields={"persona": [text]})
 
 
 def _not_offered() -> Invalid:

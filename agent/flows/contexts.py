@@ -7,11 +7,13 @@ from typing import Any
 
 from agent.domain.model_calls import CancelFlag, Frame
 from agent.domain.snapshots import Run
+from agent.flows.prompt import Persona
 from agent.registry import OfferContext, PromptContext, StoreReads, ToolContext
 
 
-def for_offer(run: Run) -> OfferContext:
-    return OfferContext(**_told(run), ui_capabilities=run.input.get("uiCapabilities"))
+def for_offer(run: Run, persona: Persona | None) -> OfferContext:
+    allowed = None if persona is None or persona["allowedTools"] is None else frozenset(persona["allowedTools"])
+    return OfferContext(**_told(run), allowed_tools=allowed, ui_capabilities=run.input.get("uiCapabilities"))
 
 
 def for_prompt(run: Run) -> PromptContext:

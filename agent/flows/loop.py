@@ -67,21 +67,24 @@ class Turn:
         self._stages: dict[str, Any] | None = None
         self._first: Attempt | None = None
         self._title: str | None = None
+        self._persona: prompt.Persona | None = None
 
     def begin(self) -> None:
         """Load the thread and resolve the prompt, in the unit of the claim; a prompt to be called waits for `play`."""
         with self._journal.unit(joined=True) as unit:
             unit.write(REGENERATE if self.run.input.get("regenerate") else PERSIST_USER, _never)
+            if self.run.persona is not None:
+                self._persona = unit.write("persona:resolve", prompt.resolved_persona, self.run.persona)
             self._load(unit)
-            if prompt.is_static(self._definition) or self._journal.holds(STAGES):
-                self._start(unit, prompt.static_parts(self._definition))
+            if prompt.is_static(self._definition, self._persona) or self._journal.holds(STAGES):
+                self._start(unit, prompt.static_parts(self._definition, self._persona))
 
     async def play(self) -> None:
         """Model calls and tools until the answer; returns when the run is settled as completed."""
         if self.broken is not None:
             raise self.broken
         if self._first is None:
-            parts = await prompt.resolve_parts(self._definition, contexts.for_prompt(self.run))
+            parts = await prompt.resolve_parts(self._definition, self._persona, contexts.for_prompt(self.run))
             await in_store(self._start_late, parts)
         attempt, steps = self._first, self._stages["maxSteps"] if self._stages else 0
         for step in range(steps):
@@ -139,7 +142,7 @@ class Turn:
     async def _step(self, step: int, attempt: Attempt, *, last: bool) -> Attempt | None:
         """One model call and the tools it asks for; the next step's attempt, None when the run is settled."""
         self._border()
-        offered: Sequence[Offered] = await offer(self._definition, ctx=contexts.for_offer(self.run))
+        offered: Sequence[Offered] = await offer(self._definition, ctx=contexts.for_offer(self.run, self._persona))
         if not attempt.done:
             self._answer = await self._driver.abortable(self._ask(step, attempt, offered))
             offered = await self._still_open(offered, self._answer)
@@ -156,7 +159,7 @@ class Turn:
         called = frozenset(call.name for call in answer.calls)
         if not called:
             return offered
-        ctx = contexts.for_offer(self.run)
+        ctx = contexts.for_offer(self.run, self._persona)
         now = {one.spec.name for one in await offer(self._definition, ctx=ctx, only=called)}
         return [one for one in offered if one.spec.name not in called or one.spec.name in now]
 

@@ -4,29 +4,77 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import logging
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 from agent.db import in_tool
-from agent.registry import AgentDefinition, PromptContext
+from agent.registry import AgentDefinition, PromptContext, registry
 
 JOINT = "\n\n"
 
+Source = str | Callable[[PromptContext], Any]
 
-def is_static(definition: AgentDefinition) -> bool:
+logger = logging.getLogger("agent.prompt")
+
+
+class Persona(TypedDict):
+    """The payload of `persona:resolve`: a run keeps the persona that it started with."""
+
+    id: str
+    label: str
+    allowedTools: list[str] | None
+    prompt: str | None  # None: it wraps the agent's own, which is resolved with the prompt
+
+
+def resolved_persona(persona_id: str) -> Persona | None:
+    """What the persona is today; None when it is not declared any more: the run goes on without."""
+    found = registry.persona(persona_id)
+    if found is None:
+        logger.warning("persona %r is not declared any more; the run goes on without", persona_id)
+        return None
+    return Persona(
+        id=found.id,
+        label=found.label,
+        allowedTools=None if found.allowed_tools is None else sorted(found.allowed_tools),
+        prompt=found.prompt if isinstance(found.prompt, str) else None,
+    )
+
+
+def is_static(definition: AgentDefinition, persona: Persona | None) -> bool:
     """Whether nothing has to be called to know the prompt."""
-    return isinstance(definition.prompt, str) and not definition.contributors
+    return isinstance(_base(definition, persona), str) and not definition.contributors
 
 
-def static_parts(definition: AgentDefinition) -> list[str]:
-    return [definition.prompt] if isinstance(definition.prompt, str) else []
+def static_parts(definition: AgentDefinition, persona: Persona | None) -> list[str]:
+    base = _base(definition, persona)
+    return [base] if isinstance(base, str) else []
 
 
-async def resolve_parts(definition: AgentDefinition, context: PromptContext) -> list[str]:
-    """The agent's own prompt, then each contributor's text; a contributor that gives None is left out."""
-    sources = [definition.prompt, *definition.contributors]
+async def resolve_parts(definition: AgentDefinition, persona: Persona | None, context: PromptContext) -> list[str]:
+    """The agent's own prompt or its persona's, then each contributor's text; one that gives None is left out."""
+    sources = [_base(definition, persona), *definition.contributors]
     parts = [source if isinstance(source, str) else await _called(source, context) for source in sources]
     return [part for part in parts if part is not None]
+
+
+def _base(definition: AgentDefinition, persona: Persona | None) -> Source:
+    """Part 1: a persona's text replaces the agent's, a callable persona wraps it."""
+    if persona is None:
+        return definition.prompt
+    found = registry.persona(persona["id"])
+    if persona["prompt"] is not None or found is None:
+        return persona["prompt"] or definition.prompt
+    if isinstance(definition.prompt, str):
+        return found.prompt_from(definition.prompt)
+    return _wrapped(definition.prompt, found.prompt_from)
+
+
+def _wrapped(source: Callable[[PromptContext], Any], wrap: Callable[[str], str]) -> Source:
+    async def both(context: PromptContext) -> str:
+        return wrap(await _called(source, context) or "")
+
+    return both
 
 
 def prompt_hash(parts: Sequence[str]) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from django.db import connections
@@ -16,7 +17,8 @@ MOST = 400  # rows of one statement; SQLite allows 500 terms in a compound selec
 
 Texts = tuple[str | None, str | None]  # frame, error
 
-_PREPARED = ("run_id", "frame", "error")
+_FIELDS = {field.name: field for field in StreamFrame._meta.fields}
+_RUN_ID, _FRAME, _ERROR = _FIELDS["run_id"], _FIELDS["frame"], _FIELDS["error"]
 
 
 def append(using: str, run_id: str, frames: Sequence[Texts], *, attempt: int | None, now_ms: int) -> int | None:
@@ -25,21 +27,24 @@ def append(using: str, run_id: str, frames: Sequence[Texts], *, attempt: int | N
     A number that another writer took meanwhile raises `IntegrityError`.
     """
     connection = connections[using]
-    fields = {field.name: field for field in StreamFrame._meta.fields}
-    run_field, frame_field, error_field = (fields[name] for name in _PREPARED)
-    run = run_field.get_db_prep_save(run_id, connection)
+    run = _RUN_ID.get_db_prep_save(run_id, connection)
     params: list[Any] = [run, now_ms, run, run]
     for place, (frame, error) in enumerate(frames, start=1):
-        texts = frame_field.get_db_prep_save(frame, connection), error_field.get_db_prep_save(error, connection)
-        params += [place, *texts]
+        params += [
+            place,
+            _FRAME.get_db_prep_save(frame, connection),
+            None if error is None else _ERROR.get_db_prep_save(error, connection),
+        ]
     if attempt is not None:
         params += [run, attempt]
-    return _sent(connection, _statement(connection, len(frames), fenced=attempt is not None), params, len(frames))
+    alone = not connection.in_atomic_block
+    sql = _statement(connection.vendor, len(frames), fenced=attempt is not None, alone=alone)
+    return _sent(connection, sql, params, len(frames))
 
 
-def _statement(connection: BaseDatabaseWrapper, rows: int, *, fenced: bool) -> str:
-    quote = connection.ops.quote_name
-    frame, run = quote(StreamFrame._meta.db_table), quote(Run._meta.db_table)
+@lru_cache(maxsize=256)
+def _statement(vendor: str, rows: int, *, fenced: bool, alone: bool) -> str:
+    frame, run = StreamFrame._meta.db_table, Run._meta.db_table  # names that no database needs quoted
     last = (
         f"SELECT COALESCE((SELECT MAX(seq) FROM {frame} WHERE run_id = %s),"
         f" (SELECT frame_base FROM {run} WHERE id = %s), 0) AS seq"
@@ -47,7 +52,7 @@ def _statement(connection: BaseDatabaseWrapper, rows: int, *, fenced: bool) -> s
     new = " UNION ALL ".join(["SELECT %s AS place, %s AS frame, %s AS error", *["SELECT %s, %s, %s"] * (rows - 1)])
     newer = f"EXISTS (SELECT 1 FROM {run} WHERE id = %s AND attempt > %s)"
     guards = [f"NOT {newer}"] if fenced else []
-    if connection.vendor == "postgresql" and not connection.in_atomic_block:
+    if vendor == "postgresql" and alone:
         # The thread is the record, the stream is not: alone, it need not wait for the disk. True, and local to this
         # statement's own transaction.
         guards.append("set_config('synchronous_commit', 'off', true) = 'off'")
@@ -55,7 +60,7 @@ def _statement(connection: BaseDatabaseWrapper, rows: int, *, fenced: bool) -> s
         f"INSERT INTO {frame} (run_id, seq, frame, error, created_at_ms)"
         f" SELECT %s, top.seq + new.place, new.frame, new.error, %s FROM ({last}) top CROSS JOIN ({new}) new"
         f"{' WHERE ' + ' AND '.join(guards) if guards else ''}"
-        f"{'' if connection.vendor == 'mysql' else ' RETURNING seq'}"
+        f"{'' if vendor == 'mysql' else ' RETURNING seq'}"
     )
 
 

@@ -16,7 +16,7 @@ from agent.errors import Invalid, ModelError, NotAllowed, NotFound, RunActive
 from agent.flows.cancel import cancel
 from agent.flows.driver import Driver
 from agent.providers.scripted import ScriptedReply, call
-from agent.registry import PromptContext, ToolContext, agent, tool
+from agent.registry import PromptContext, ToolContext, agent, persona, tool
 from tests.flows.conftest import ALICE, Site
 
 MakeSite = Callable[..., Site]
@@ -399,3 +399,39 @@ def test_the_same_key_starts_one_run(site: MakeSite) -> None:
     first = desk.send("one", idempotency_key="k", fingerprint="f" * 64)
     again = desk.send("one", idempotency_key="k", fingerprint="f" * 64)
     assert (again.run_id, again.replayed, desk.runner.started) == (first.run_id, True, [first.run_id])
+
+
+def test_a_persona_replaces_the_prompt_narrows_the_tools_and_stays_with_the_thread(
+    site: MakeSite, shop: Callable[[Site], None]
+) -> None:
+    desk = site(["Hello.", "Again.", "Plain."])
+
+    @tool
+    def list_orders() -> str:
+        """Every order."""
+        return "none"
+
+    shop(desk)
+    formal = persona("formal", "Formal", "You are formal.", allowed_tools=["list_orders"])
+    loud = persona("loud", "Loud", str.upper)
+    agent(name="desk", prompt="Help.", tools=["look_up_order", list_orders], personas=[formal, loud])(
+        type("Desk", (), {})
+    )
+    first = desk.turn(agent="desk", persona="formal")
+    asked = desk.provider.requests[-1]
+    assert (asked.system, [one.name for one in asked.tools]) == ("You are formal.", ["list_orders"])
+    assert (first.persona, desk.messages(first.thread_id)[-1].persona) == ("formal", "formal")
+    assert desk.steps(first.id)[1].name == "persona:resolve"
+    again = desk.turn(thread_id=first.thread_id)
+    assert (again.persona, desk.provider.requests[-1].system) == ("formal", "You are formal.")
+    other = desk.turn(thread_id=first.thread_id, persona="loud")
+    assert (other.persona, desk.provider.requests[-1].system) == ("loud", "HELP.")
+    assert desk.store.persona_for_thread(first.thread_id) == "loud"
+
+
+def test_an_unknown_persona_is_refused(site: MakeSite, shop: Callable[[Site], None]) -> None:
+    desk = site([])
+    shop(desk)
+    with pytest.raises(Invalid) as refused:
+        desk.send(persona="nobody")
+    assert refused.value.code == "persona_not_found"
