@@ -8,13 +8,15 @@ import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from itertools import count
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, router
 from django.db.migrations.executor import MigrationExecutor
 
-from agent.flows import dispatch
+from agent.conf import setting_problems
+from agent.flows import dispatch, upkeep
 from agent.flows.recovery import recover
 from agent.models import Thread
 
@@ -24,6 +26,7 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]  # scope, receive, send
 
 OURS = ("agent", "governance")
 RECOVER_SECONDS = 30
+PURGE_EVERY = 20  # looks: ten minutes
 
 logger = logging.getLogger("agent.asgi")
 
@@ -31,8 +34,10 @@ logger = logging.getLogger("agent.asgi")
 def with_agent(application: Application) -> Application:
     """Wrap the host's ASGI application: the process drives runs, recovers lost ones, and hands its own over at its end.
 
-    Raises `ImproperlyConfigured` (agent.E001) when migrations of ours are not applied.
+    Raises `ImproperlyConfigured` when settings of ours are wrong (agent.E010) or migrations not applied (agent.E001).
     """
+    if problems := setting_problems():
+        raise ImproperlyConfigured("agent.E010: " + " ".join(problems))
     with ThreadPoolExecutor(1) as own_thread:  # a server may import us inside its event loop
         own_thread.submit(refuse_unapplied_migrations).result()
     _start()
@@ -72,16 +77,16 @@ def _start() -> None:
 
 
 def _keep_recovering(stopped: threading.Event) -> None:
-    """Queued runs at once when the process starts, then whatever lapsed, every half minute."""
-    queued_for = 0
-    while True:
+    """Queued runs at once when the process starts, then whatever lapsed, every half minute; a purge now and then."""
+    for look in count():
         try:
-            recover(queued_for=queued_for)
+            recover(queued_for=60 if look else 0)
+            if look % PURGE_EVERY == 0:
+                upkeep.purge()
         except Exception:
             logger.exception("runs could not be recovered; trying again in %s s", RECOVER_SECONDS)
         finally:
             connections.close_all()
-        queued_for = 60
         if stopped.wait(RECOVER_SECONDS):
             return
 

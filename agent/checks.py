@@ -11,7 +11,6 @@ from django.core import checks
 from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, router
-from django.utils.module_loading import import_string
 
 from agent.actors import AnonymousCookieResolver, HeaderActorResolver
 from agent.conf import AgentSettings, agent_settings, setting_problems
@@ -112,9 +111,7 @@ def check_identity(settings: AgentSettings) -> Iterator[CheckMessage]:
 
 @_checked(Tags.compatibility)
 def check_reach(settings: AgentSettings) -> Iterator[CheckMessage]:
-    """E032: a broker or a vendor's library that is asked for and not there."""
-    if settings.runner == "celery" and not _broker():
-        yield Error("The runner 'celery' needs a broker; Celery has no broker_url.", id="agent.E032")
+    """E032: a vendor's library that is asked for and not there."""
     for name in settings.providers:
         try:
             provider_named(name)
@@ -122,13 +119,6 @@ def check_reach(settings: AgentSettings) -> Iterator[CheckMessage]:
             yield Error(f'AGENT["PROVIDERS"][{name!r}]: {error}', id="agent.E032")
         except (ImproperlyConfigured, TypeError, ValueError) as error:
             yield Error(f'AGENT["PROVIDERS"][{name!r}] cannot be made: {error}', id="agent.E010")
-
-
-def _broker() -> str | None:
-    """Celery is imported for those who use it alone: it costs every command a tenth of a second."""
-    conf = import_string("celery.current_app").conf
-    broker: str | None = conf.broker_url or conf.broker_write_url
-    return broker
 
 
 @_checked(Tags.compatibility)
@@ -168,15 +158,13 @@ def check_sqlite(settings: AgentSettings) -> Iterator[CheckMessage]:
 
 @_checked(Tags.compatibility)
 def check_process(settings: AgentSettings) -> Iterator[CheckMessage]:
-    """W013, W014: turns or streams that live in another process than the one that asks for them."""
+    """W013: turns that live in whichever process took the message."""
     if settings.runner == "inline" and not getattr(django_settings, "ASGI_APPLICATION", None):
         yield checks.Warning(
             "The runner 'inline' under WSGI drives turns in a thread of whichever process took the message.",
-            hint='Set ASGI_APPLICATION and serve it, or use AGENT["RUNNER"] = "celery".',
+            hint="Set ASGI_APPLICATION and serve it.",
             id="agent.W013",
         )
-    if settings.sink == "memory" and settings.runner == "celery":
-        yield checks.Warning("The sink 'memory' is of one process: nobody sees what a worker writes.", id="agent.W014")
 
 
 @_checked(Tags.security, deploy=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -172,10 +172,33 @@ def agent_settings() -> AgentSettings:
     return _current
 
 
+def written_settings() -> dict[str, Any]:
+    """`AGENT` as the host wrote it, for a test that changes some of it."""
+    return dict(getattr(django_settings, "AGENT", {}))
+
+
 def setting_problems() -> list[str]:
     """Everything that is wrong with `AGENT`, what does not import included: one sentence each."""
     raw = getattr(django_settings, "AGENT", {})
-    return list(_problems(raw)) or list(_import_problems(raw))
+    return list(_problems(raw)) or [*_later_problems(raw), *_import_problems(raw)]
+
+
+# What the contract has and this release has not: accepted and ignored it would mislead.
+LATER: Mapping[str, Callable[[Any], bool]] = {
+    "RUNNER": lambda value: value == "celery",
+    "SINK": lambda value: value == "redis",
+    "QUOTA": lambda value: value is not None,
+    "ATTACHMENTS": lambda value: value is not None,
+    "ACTION_APPROVAL_MODE": lambda value: value == "independent",
+    "APPROVAL_POLICY": lambda value: value is not None,
+    "PERSONAL_AGENT": bool,
+}
+
+
+def _later_problems(raw: Mapping[str, object]) -> Iterator[str]:
+    for key, asked in LATER.items():
+        if key in raw and asked(raw[key]):
+            yield f"AGENT[{key!r}]: {raw[key]!r:.40} comes with a later release; leave it out."
 
 
 def import_path(path: str) -> Any:  # noqa: ANN401 - whatever is named

@@ -23,6 +23,9 @@ class Runner(Protocol):
     def is_alive(self, run_id: str) -> bool | None:
         """Whether the run is being driven; None = cannot tell, which counts as alive."""
 
+    def wait(self, seconds: float) -> bool:
+        """Wait until nothing is being driven here; False when that took longer."""
+
     def stop(self, grace_seconds: float) -> None:
         """Stop claiming; give running loops that long to reach a border, then release their runs."""
 
@@ -51,6 +54,11 @@ def use(other: Runner | None) -> Runner | None:
     with _lock:
         before, _runner = _runner, other
     return before
+
+
+def wait(seconds: float) -> bool:
+    """Wait until this process drives no run; False when that took longer."""
+    return _runner.wait(seconds) if _runner is not None else True
 
 
 def stop(grace_seconds: float = 10) -> None:

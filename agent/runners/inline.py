@@ -40,6 +40,9 @@ class InlineRunner:
     def is_alive(self, run_id: str) -> bool | None:
         return True if run_id in self._drivers else None
 
+    def wait(self, seconds: float) -> bool:
+        return not wait(list(self._tasks), timeout=seconds).not_done
+
     def stop(self, grace_seconds: float) -> None:
         self._stopping = True
         self._hand_over(now=False)

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from django.conf import settings
 from django.test import override_settings
 
+from agent.conf import written_settings
 from agent.domain.actor import Actor
 from agent.domain.snapshots import Message, Run
 from agent.errors import NotFound
@@ -43,6 +43,9 @@ class HeldRunner:
 
     def is_alive(self, run_id: str) -> bool | None:
         return None
+
+    def wait(self, seconds: float) -> bool:
+        return True
 
     def stop(self, grace_seconds: float) -> None:
         return
@@ -96,10 +99,9 @@ def run_turn_in_memory(script: Script, message: str = "Hello", *, actor: Actor =
     `send` takes the other fields of `agent.flows.admission.Send`, such as `agent`.
     """
     store = InMemoryStore()
-    kept = dict(getattr(settings, "AGENT", {}))
     mine = {"STORE": store, "SINK": "memory", "PROVIDERS": {"scripted": ScriptedProvider(script)}}
     mine |= {"DEFAULT_PROVIDER": "scripted", "SINK_OPTIONS": {}}
-    with override_settings(AGENT={**kept, **mine}), held_runner():
+    with override_settings(AGENT={**written_settings(), **mine}), held_runner():
         admitted = submit(actor, Send(message=message, **send))
         run = drive_run(admitted.run_id)
         detail = store.get_thread(admitted.thread_id)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from celery import Celery, current_app
 from django.core import checks
 from django.core.checks.registry import registry as registered_checks
 from django.db import connection
@@ -126,18 +125,6 @@ def test_e031_wants_a_gateway_before_headers_are_believed() -> None:
     assert told("agent.E031", ACTOR_RESOLVER=resolver, TRUSTED_GATEWAY=True) == ""
 
 
-@pytest.mark.parametrize(("broker", "speaks"), [(None, True), ("memory://", False)])
-def test_e032_wants_a_broker_for_celery(broker: str | None, speaks: bool) -> None:
-    before = current_app._get_current_object()  # type: ignore[attr-defined]
-    app = Celery(broker=broker, set_as_current=False)
-    app.set_current()
-    try:
-        assert ("broker" in told("agent.E032", RUNNER="celery")) is speaks
-    finally:
-        before.set_current()
-        app.close()
-
-
 class VendorProvider:
     """A provider whose library is not installed."""
 
@@ -200,11 +187,6 @@ def test_w012_says_that_keys_are_ignored() -> None:
 @override_settings(ASGI_APPLICATION=None)
 def test_w013_says_that_turns_live_in_wsgi_processes() -> None:
     assert "WSGI" in told("agent.W013")
-
-
-def test_w014_says_that_a_worker_writes_where_nobody_looks() -> None:
-    with override_settings(AGENT={"SINK": "memory", "RUNNER": "celery"}):
-        assert "agent.W014" in {each.id for each in ours()}
 
 
 @pytest.mark.parametrize(

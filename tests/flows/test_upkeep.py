@@ -1,0 +1,96 @@
+"""What a serving process does beside serving: recover runs, remove what is past its time, refuse a wrong start."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import call_command
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
+from django.test import override_settings
+from django.utils import timezone
+
+from agent.asgi import refuse_unapplied_migrations, with_agent
+from agent.conf import setting_problems
+from agent.flows import dispatch
+from agent.flows.recovery import recover
+from agent.flows.upkeep import purge
+from tests.flows.conftest import Site
+
+MakeSite = Callable[..., Site]
+
+
+def test_a_queued_run_that_nobody_took_is_handed_over_again(site: MakeSite) -> None:
+    desk = site(["Hello."])
+    run_id = desk.send().run_id
+    assert recover() == 0  # it was handed over a moment ago
+    assert recover(queued_for=0) == 1
+    assert desk.runner.started == [run_id, run_id]
+    assert desk.drive(run_id).status == "completed"
+    assert recover(queued_for=0) == 0
+
+
+def test_the_command_works_on_what_it_finds(site: MakeSite) -> None:
+    desk = site(["Hello."])
+    run_id = desk.send().run_id
+    held = dispatch.use(None)
+    out = io.StringIO()
+    try:
+        call_command("agent_recover", "--queued-for", "0", stdout=out)
+    finally:
+        dispatch.use(held)
+    assert out.getvalue() == "1 run taken up.\n"
+    run = desk.store.get_run(run_id)
+    assert run is not None
+    assert run.status == "completed"
+
+
+def test_streams_and_keys_go_when_their_time_is_over(site: MakeSite) -> None:
+    desk = site(["Hello.", "Hello."])
+    run = desk.turn(idempotency_key="k", fingerprint="f")
+    assert (purge().streams, purge().keys) == (0, 0)
+    desk.store.clock = lambda: timezone.now() + timedelta(hours=25)
+    out = io.StringIO()
+    call_command("agent_purge", stdout=out)
+    assert out.getvalue() == "1 streams and 1 keys removed.\n"
+    assert not desk.store.has_frames(run.id)
+    assert desk.messages(run.thread_id)[-1].content == "Hello."  # the thread is the record
+
+
+def test_a_stream_without_a_ttl_is_kept(site: MakeSite) -> None:
+    desk = site(["Hello."], SINK_OPTIONS={"ttl_seconds": 0})
+    run = desk.turn()
+    desk.store.clock = lambda: timezone.now() + timedelta(days=400)
+    assert purge().streams == 0
+    assert desk.store.has_frames(run.id)
+
+
+@pytest.mark.django_db
+def test_a_server_does_not_start_before_migrate() -> None:
+    MigrationRecorder(connection).record_unapplied("agent", "0001_initial")
+    with pytest.raises(ImproperlyConfigured, match=r"agent\.E001.*agent\.0001_initial"):
+        refuse_unapplied_migrations()
+
+
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"RUNNER": "celery"},
+        {"SINK": "redis"},
+        {"QUOTA": {"day": {"usd": 1}}},
+        {"ATTACHMENTS": {"STORE": "agent.store.OrmStore"}},
+        {"ACTION_APPROVAL_MODE": "independent"},
+        {"PERSONAL_AGENT": True},
+    ],
+)
+def test_what_comes_later_is_refused_and_not_ignored(later: dict[str, Any]) -> None:
+    (key,) = later
+    with override_settings(AGENT=later):
+        assert any(key in problem and "later release" in problem for problem in setting_problems())
+        with pytest.raises(ImproperlyConfigured, match=r"agent\.E010"):
+            with_agent(lambda *_: None)  # type: ignore[arg-type]
