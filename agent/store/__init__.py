@@ -9,10 +9,49 @@ from django.core.signals import setting_changed
 
 from agent.conf import agent_settings
 from agent.db import in_db
-from agent.store.base import AgentStore
+from agent.store.base import (
+    CAPABILITIES,
+    REQUIRED,
+    AgentStore,
+    DefaultAgentReader,
+    FeedbackStore,
+    FrameStore,
+    IdempotencyStore,
+    JournalStore,
+    LedgerStore,
+    MessageStore,
+    MessageUiStore,
+    RunStore,
+    ThreadPatchStore,
+    ThreadStore,
+    ThreadTurnReader,
+    ToolCallStore,
+    UnitOfWork,
+)
 from agent.store.orm import OrmStore
 
-__all__ = ["AgentStore", "OrmStore", "get_store", "in_store"]
+__all__ = [
+    "CAPABILITIES",
+    "REQUIRED",
+    "AgentStore",
+    "DefaultAgentReader",
+    "FeedbackStore",
+    "FrameStore",
+    "IdempotencyStore",
+    "JournalStore",
+    "LedgerStore",
+    "MessageStore",
+    "MessageUiStore",
+    "OrmStore",
+    "RunStore",
+    "ThreadPatchStore",
+    "ThreadStore",
+    "ThreadTurnReader",
+    "ToolCallStore",
+    "UnitOfWork",
+    "get_store",
+    "in_store",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
