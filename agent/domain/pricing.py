@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Protocol
 
-from agent.domain.snapshots import ModelPrice
+from agent.domain.ledger import ModelPrice
 
 NANOS_PER_USD = 10**9
 _TOKENS_PER_PRICE = 1_000_000

@@ -10,7 +10,7 @@ from agent.domain import frames
 from agent.domain.commands import AppendMessage
 from agent.domain.ids import new_id
 from agent.domain.model_calls import Frame, Json, ShownCall, ShownMessage
-from agent.domain.snapshots import Run
+from agent.domain.runs import Run
 from agent.domain.transcript import show_result
 from agent.flows import ledger
 from agent.flows.model_call import Answer

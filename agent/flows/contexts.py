@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from agent.domain.model_calls import CancelFlag, Frame
-from agent.domain.snapshots import Run
+from agent.domain.runs import Run
 from agent.flows.prompt import Persona
 from agent.registry import OfferContext, PromptContext, StoreReads, ToolContext
 

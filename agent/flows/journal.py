@@ -17,7 +17,7 @@ from typing import Final, ParamSpec
 from agent.domain.canonical import compact_json
 from agent.domain.commands import Effect, RunEnd, RunStart
 from agent.domain.model_calls import Json
-from agent.domain.snapshots import OpenRun, RunLease, Step
+from agent.domain.runs import OpenRun, RunLease, Step
 from agent.errors import Conflict, ReplayDiverged
 from agent.store.base import AgentStore
 

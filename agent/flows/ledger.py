@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from agent.domain.commands import RecordUsage
+from agent.domain.ledger import UsageEntry
 from agent.domain.model_calls import ModelRequest, Reply, Usage
 from agent.domain.pricing import usd
-from agent.domain.snapshots import Run, UsageEntry
+from agent.domain.runs import Run
 from agent.domain.states import TokensSource, UsagePurpose
 
 BYTES_A_TOKEN = 4  # the same rough estimate as for history windows (spec 04 §2)

@@ -15,7 +15,7 @@ from agent.domain.clock import wire_time
 from agent.domain.commands import RunEnd, RunStart
 from agent.domain.history import HistoryPolicyContext
 from agent.domain.model_calls import Frame, ModelRequest, ShownMessage
-from agent.domain.snapshots import RunLease
+from agent.domain.runs import RunLease
 from agent.domain.states import RunStatus
 from agent.domain.titles import title_for, wants_title
 from agent.errors import Cancelled, LeaseLost, ModelNoOutput, NotFound

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from agent.domain.actor import Actor, Owner
-from agent.domain.snapshots import Message, ThreadDetail, ThreadScope, ThreadSummary, ToolCall, UsageTotals
+from agent.domain.ledger import UsageTotals
+from agent.domain.snapshots import Message, ThreadDetail, ThreadScope, ThreadSummary, ToolCall
 from agent.registry import StoreReads
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from agent.conf import agent_settings
 from agent.domain import frames
 from agent.domain.commands import AppendMessage, RecordUsage, RunEnd
-from agent.domain.snapshots import Run, RunLease
+from agent.domain.runs import Run, RunLease
 from agent.domain.states import RunStatus
 from agent.errors import AgentError, LeaseLost, ModelError, ModelNoOutput, OverQuota, ReplayDiverged
 from agent.flows.stream import GENERIC

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from agent.domain import frames
 from agent.domain.commands import RecordToolCall, ToolCallPatch
 from agent.domain.model_calls import Frame, Json
-from agent.domain.snapshots import Run
+from agent.domain.runs import Run
 from agent.domain.states import ToolCallStatus, ToolType
 from agent.flows.answers import Told
 from agent.flows.journal import Attempt, Unit

@@ -10,8 +10,9 @@ from typing import Protocol
 
 from agent.domain.actor import Actor, Owner
 from agent.domain.canonical import compact_json
+from agent.domain.ledger import UsageTotals
 from agent.domain.model_calls import CancelFlag, Frame, Json, NeverCancelled
-from agent.domain.snapshots import Message, ThreadDetail, ThreadScope, ThreadSummary, ToolCall, UsageTotals
+from agent.domain.snapshots import Message, ThreadDetail, ThreadScope, ThreadSummary, ToolCall
 
 
 class StoreReads(Protocol):

@@ -27,20 +27,16 @@ from agent.domain.commands import (
     ToolCallPatch,
     ToolDecision,
 )
+from agent.domain.ledger import ModelPrice, UsageEntry, UsageTotals
+from agent.domain.runs import OpenRun, Run, RunLease, RunScope, Step
 from agent.domain.snapshots import (
     DecisionAnswer,
     IdempotencyOutcome,
     Json,
     JsonList,
     Message,
-    ModelPrice,
     NumberedFrame,
-    OpenRun,
     PendingApproval,
-    Run,
-    RunLease,
-    RunScope,
-    Step,
     ThreadDetail,
     ThreadPage,
     ThreadScope,
@@ -48,8 +44,6 @@ from agent.domain.snapshots import (
     ToolCall,
     ToolCallApproval,
     ToolCallOutcome,
-    UsageEntry,
-    UsageTotals,
 )
 
 

@@ -13,7 +13,8 @@ from django.test import override_settings
 
 from agent.conf import written_settings
 from agent.domain.actor import Actor
-from agent.domain.snapshots import Message, Run
+from agent.domain.runs import Run
+from agent.domain.snapshots import Message
 from agent.errors import NotFound
 from agent.flows import dispatch
 from agent.flows.admission import Send, submit

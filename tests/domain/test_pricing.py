@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.domain.ledger import ModelPrice
 from agent.domain.pricing import estimated_cost_nanos, rates_for, reported_nanos, row_cost, same_figures, usd
-from agent.domain.snapshots import ModelPrice
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 DOLLAR = 10**9  # a dollar per million tokens, in nanos

@@ -12,7 +12,8 @@ from django.test import override_settings
 
 from agent.db import close_threads
 from agent.domain.actor import Actor
-from agent.domain.snapshots import Message, Run, Step
+from agent.domain.runs import Run, Step
+from agent.domain.snapshots import Message
 from agent.flows.admission import Admitted, Send, submit
 from agent.flows.driver import Driver
 from agent.providers.scripted import Script, ScriptedProvider

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from agent.domain.commands import ToolDecision
-from agent.domain.snapshots import Step
+from agent.domain.runs import Step
 from agent.store import OrmStore
 from tests.store.turns import ANA, PRICE, Spent, Turn, spending
 

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from agent.domain.actor import Actor
 from agent.domain.commands import AppendMessage, NewRun, RunEnd
-from agent.domain.snapshots import RunLease, Step
+from agent.domain.runs import RunLease, Step
 from agent.errors import Invalid, LeaseLost
 from agent.models import Run
 from agent.store import AgentStore, OrmStore, get_store

@@ -21,7 +21,7 @@ from agent.domain.commands import (
     RunStart,
     ToolCallPatch,
 )
-from agent.domain.snapshots import RunLease, Step
+from agent.domain.runs import RunLease, Step
 from agent.store import AgentStore
 
 ANA = Actor("ana", ("user",), "acme")

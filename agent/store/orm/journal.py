@@ -14,7 +14,7 @@ from django.db.models import Exists
 
 from agent.domain.canonical import canonical_json
 from agent.domain.commands import Effect, RunStart
-from agent.domain.snapshots import OpenRun, RunLease, Step
+from agent.domain.runs import OpenRun, RunLease, Step
 from agent.errors import LeaseLost
 from agent.models import Run, RunStep
 from agent.models.inserts import Draft, Insert

@@ -11,7 +11,7 @@ from django.db import connections
 from django.db.models import Case, F, Q, When
 from django.db.models.functions import Coalesce
 
-from agent.domain.snapshots import RunLease
+from agent.domain.runs import RunLease
 from agent.domain.states import OPEN_TOOL_CALL, TERMINAL_RUN, RunStatus
 from agent.models import Run, ToolCall
 from agent.models.prepared import Slot, Update, now_slot, returns_from_update

@@ -9,9 +9,9 @@ from datetime import date, datetime, time, timedelta, tzinfo
 from django.db.models import Count, F, Q, Sum
 
 from agent.domain.commands import RecordUsage
+from agent.domain.ledger import UsageEntry as UsageValue
+from agent.domain.ledger import UsageTotals
 from agent.domain.pricing import reported_nanos, row_cost
-from agent.domain.snapshots import UsageEntry as UsageValue
-from agent.domain.snapshots import UsageTotals
 from agent.domain.text import clean_cut
 from agent.models import UsageEntry
 from agent.models.fields import NAME

@@ -9,8 +9,8 @@ from datetime import datetime
 from django.db.models import Case, ProtectedError, Value, When
 
 from agent.domain.commands import NewPrice
+from agent.domain.ledger import ModelPrice as PriceValue
 from agent.domain.pricing import same_figures
-from agent.domain.snapshots import ModelPrice as PriceValue
 from agent.errors import Conflict
 from agent.models import ModelPrice
 from agent.models.inserts import Draft, Insert

@@ -8,15 +8,9 @@ from typing import Any
 
 from agent.domain.actor import Actor
 from agent.domain.commands import UNSET
-from agent.domain.snapshots import (
-    Message,
-    ModelPrice,
-    Run,
-    ThreadSummary,
-    ToolCall,
-    TurnMessage,
-    UsageEntry,
-)
+from agent.domain.ledger import ModelPrice, UsageEntry
+from agent.domain.runs import Run
+from agent.domain.snapshots import Message, ThreadSummary, ToolCall, TurnMessage
 
 Values = Mapping[str, Any]
 

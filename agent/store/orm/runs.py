@@ -12,8 +12,9 @@ from django.db.models.functions import Coalesce
 
 from agent.domain.actor import Owner
 from agent.domain.commands import NewRun, RunEnd, RunStart
-from agent.domain.snapshots import Json, RunLease, RunScope, Step
-from agent.domain.snapshots import Run as RunValue
+from agent.domain.runs import Run as RunValue
+from agent.domain.runs import RunLease, RunScope, Step
+from agent.domain.snapshots import Json
 from agent.domain.states import OPEN_RUN, TERMINAL_RUN, RunStatus
 from agent.errors import IllegalMove, LeaseLost
 from agent.models import Run, Thread

@@ -6,7 +6,7 @@ from datetime import timedelta
 from functools import partial
 
 from agent.domain.commands import ToolCallPatch, ToolDecision
-from agent.domain.snapshots import RunLease, Step
+from agent.domain.runs import RunLease, Step
 from agent.errors import LeaseLost
 from agent.store.base import AgentStore
 from agent.testing.contracts.base import ContractMismatch, expect, same

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
-from agent.domain.snapshots import UsageEntry
+from agent.domain.ledger import UsageEntry
 from agent.errors import Conflict
 from agent.testing.contracts.base import ContractMismatch, expect, same
 from agent.testing.contracts.rows import ANA, answer, new_thread, price, usage

@@ -7,7 +7,8 @@ from typing import Any, TypedDict, Unpack
 
 from agent.domain.actor import Actor
 from agent.domain.commands import AppendMessage, NewPrice, NewRun, RecordToolCall, RecordUsage, RunEnd
-from agent.domain.snapshots import Json, JsonList, Message, Run, RunLease
+from agent.domain.runs import Run, RunLease
+from agent.domain.snapshots import Json, JsonList, Message
 from agent.store.base import AgentStore
 from agent.testing.contracts.base import ContractMismatch
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from agent.domain.canonical import canonical_json
 from agent.domain.commands import Effect, RunStart
-from agent.domain.snapshots import OpenRun, Run, RunLease, Step
+from agent.domain.runs import OpenRun, Run, RunLease, Step
 from agent.errors import LeaseLost
 from agent.testing.memory.run_rows import fenced, shown_run, started
 from agent.testing.memory.state import State

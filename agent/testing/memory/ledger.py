@@ -7,8 +7,8 @@ from dataclasses import asdict, replace
 from datetime import date, datetime, time, timedelta, tzinfo
 
 from agent.domain.commands import NewPrice, RecordUsage
+from agent.domain.ledger import ModelPrice, UsageEntry, UsageTotals
 from agent.domain.pricing import reported_nanos, row_cost, same_figures
-from agent.domain.snapshots import ModelPrice, UsageEntry, UsageTotals
 from agent.domain.text import clean_cut, clean_text
 from agent.errors import Conflict
 from agent.testing.memory.state import State
@@ -132,7 +132,7 @@ class Ledger(State):
             return standing
         if self._taken(row):
             raise Conflict("The model has a price from this very instant.")
-        return self._insert(row)
+        return _shown(self.prices.put(row.id, row))
 
     @unit
     def seed_prices(self, prices: Iterable[NewPrice]) -> int:
@@ -140,13 +140,9 @@ class Ledger(State):
         for price in prices:
             row = self._new_price(price)
             if not self._taken(row):
-                self._insert(row)
+                self.prices.put(row.id, row)
                 added += 1
         return added
-
-    def _insert(self, row: ModelPrice) -> ModelPrice:
-        named = replace(row, id=self.new_id())
-        return _shown(self.prices.put(named.id, named))
 
     @unit
     def delete_price(self, price_id: str) -> bool:
@@ -161,10 +157,9 @@ class Ledger(State):
         return any(price.effective_from == row.effective_from for price in self._prices(row.model_id))
 
     def _new_price(self, price: NewPrice) -> ModelPrice:
-        """The row, without an id until it is inserted."""
         now = self.clock()
         return ModelPrice(
-            id="",
+            id=self.new_id(),
             model_id=exact("model_id", price.model_id, NAME),
             input_per_million_nanos=price.input_per_million_nanos,
             output_per_million_nanos=price.output_per_million_nanos,

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from agent.domain.commands import NewRun, RunStart
-from agent.domain.snapshots import Run, RunLease
+from agent.domain.runs import Run, RunLease
 from agent.domain.states import RunStatus
 from agent.testing.memory.values import HASH, ID, NAME, WORD, copied, exact, ms_between
 

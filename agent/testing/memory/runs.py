@@ -9,7 +9,8 @@ from typing import Any
 
 from agent.domain.actor import Actor, Owner
 from agent.domain.commands import NewRun, RunEnd, RunStart
-from agent.domain.snapshots import Json, Run, RunLease, RunScope, Step
+from agent.domain.runs import Run, RunLease, RunScope, Step
+from agent.domain.snapshots import Json
 from agent.domain.states import OPEN_TOOL_CALL, TERMINAL_RUN, RunStatus
 from agent.errors import IllegalMove
 from agent.testing.memory.journal import Journal, journaled

@@ -7,16 +7,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agent.domain.ids import new_id as default_id
-from agent.domain.snapshots import (
-    IdempotencyOutcome,
-    Message,
-    ModelPrice,
-    NumberedFrame,
-    Run,
-    Step,
-    ToolCall,
-    UsageEntry,
-)
+from agent.domain.ledger import ModelPrice, UsageEntry
+from agent.domain.runs import Run, Step
+from agent.domain.snapshots import IdempotencyOutcome, Message, NumberedFrame, ToolCall
 from agent.testing.memory.unit import Index, Table, UnitOfWork
 
 

@@ -5,20 +5,50 @@ from __future__ import annotations
 from datetime import timedelta
 
 from hypothesis import strategies as st
-from hypothesis.stateful import rule
+from hypothesis.stateful import initialize, rule
 
 from agent.domain.actor import Actor
-from agent.domain.commands import UNSET, ApprovalFilter, RecordToolCall, ToolCallPatch, ToolDecision
-from agent.domain.snapshots import Json
-from agent.domain.states import ToolCallDecision, ToolCallStatus
-from tests.store.twins.machine import Twins, actors, calls, json_values, limits, refs, runs, texts
+from agent.domain.commands import UNSET, AppendMessage, ApprovalFilter, RecordToolCall, ToolCallPatch, ToolDecision
+from agent.domain.snapshots import Json, Message
+from agent.domain.states import ToolCallStatus
+from tests.store.twins.machine import ACTORS, CALLS, Twins, actors, calls, json_values, limits, refs, runs, texts
 
 statuses = st.sampled_from([status.value for status in ToolCallStatus])
 decisions = st.sampled_from(["approved", "approved", "rejected", "answered", "skipped", "expired"])
-KNOWN_DECISIONS = set(ToolCallDecision)
 
 
 class Calls(Twins):
+    @initialize(target=Twins.messages)
+    def two_waiting_calls(self) -> str:
+        """Two calls in one message that wait for a person, the second under four eyes."""
+        thread = self.both(lambda store: store.create_thread(actor=ACTORS[0])).id
+        self.seen_threads.append(thread)
+        message = AppendMessage(thread_id=thread, role="assistant", content="", run_id="run-0")
+        stored = self.both(lambda store: store.append_message(message))
+        for call in CALLS[:2]:
+            self._record(call, stored, approver="requester", four_eyes=call == CALLS[1])
+        return str(stored.id)
+
+    def _record(self, call: str, message: Message, *, approver: str, four_eyes: bool) -> None:
+        record = RecordToolCall(
+            id=call,
+            provider_call_id=call,
+            message_id=message.id,
+            thread_id=message.thread_id,
+            run_id="run-0",
+            actor_ref="ana",
+            tenant_ref=None,
+            agent_name=None,
+            tool_name="refund",
+            tool_type="action",
+            input={"call": call},
+            status="pending_approval",
+            approver=approver,
+            four_eyes=four_eyes,
+            expires_at=self.clock.now + timedelta(seconds=60),
+        )
+        self.both(lambda store: store.record_tool_call(record))
+
     @rule(
         call=calls,
         provider_id=st.sampled_from(["p1", "p2", "x" * 256]),
@@ -98,7 +128,7 @@ class Calls(Twins):
         limit=limits,
         tenants=st.sampled_from([None, (), (None,), ("acme", None), ("",)]),
         ref=st.none() | refs,
-        thread=st.none() | Twins.threads,
+        thread=st.none() | st.none() | Twins.threads,
     )
     def list_pending(self, limit: int, tenants: Json, ref: str | None, thread: str | None) -> None:
         filters = ApprovalFilter(tenant_refs=tenants, actor_ref=ref, thread_id=thread)
@@ -109,12 +139,11 @@ class Calls(Twins):
         self.both(lambda store: store.remembered_approvals(thread))
 
     def compare_everything(self) -> None:
-        ids = [f"call-{number}" for number in range(6)]
-        for call in ids:
+        for call in CALLS:
             self.both(lambda store, key=call: store.get_tool_call(key))  # type: ignore[misc]
             self.both(lambda store, key=call: store.tool_call_approval(key))  # type: ignore[misc]
             self.both(lambda store, key=call: store.run_for_tool_call(key))  # type: ignore[misc]
             self.both(lambda store, key=call: store.owner_of_tool_call(key))  # type: ignore[misc]
             self.both(lambda store, key=call: store.tool_call_input(key))  # type: ignore[misc]
-        self.both(lambda store: store.tool_call_outcomes(ids))
+        self.both(lambda store: store.tool_call_outcomes([*CALLS, "nobody"]))
         super().compare_everything()

@@ -108,17 +108,19 @@ class Conversation(Twins):
         stored = self.both(lambda store: store.append_message(message), undo=undo)
         return multiple() if undo or isinstance(stored, dict) else str(stored.id)
 
-    @rule(thread=Twins.threads, message=Twins.messages | nobody, undo=st.booleans())
-    def truncate(self, thread: str, message: str, undo: bool) -> None:
-        self.both(lambda store: store.truncate_from(thread, message), undo=undo)
+    @rule(thread=Twins.threads, message=Twins.messages | nobody, own=st.booleans(), undo=st.booleans())
+    def truncate(self, thread: str, message: str, own: bool, undo: bool) -> None:
+        place = (own and self.memory.thread_of_message(message)) or thread
+        self.both(lambda store: store.truncate_from(place, message), undo=undo)
 
     @rule(thread=Twins.threads | nobody, undo=st.booleans())
     def regenerate(self, thread: str, undo: bool) -> None:
         self.both(lambda store: store.truncate_after_last_user(thread), undo=undo)
 
-    @rule(target=Twins.threads, thread=Twins.threads | nobody, message=Twins.messages | nobody)
-    def fork(self, thread: str, message: str) -> str | MultipleResults[str]:
-        return self._kept(self.both(lambda store: store.fork_thread(thread, message)))
+    @rule(target=Twins.threads, thread=Twins.threads | nobody, message=Twins.messages, own=st.booleans())
+    def fork(self, thread: str, message: str, own: bool) -> str | MultipleResults[str]:
+        place = (own and self.memory.thread_of_message(message)) or thread
+        return self._kept(self.both(lambda store: store.fork_thread(place, message)))
 
     @rule(thread=Twins.threads | nobody)
     def soft_delete(self, thread: str) -> None:

@@ -14,8 +14,8 @@ from agent.store.base import AgentStore
 from agent.testing.contracts.store import START
 from tests.store.twins.machine import Twins, json_values, limits, refs, runs, texts
 
-models = st.sampled_from(["model", "Model", "alias", "other"])
-offsets = st.sampled_from([None, -3600, -1, 0, 1, 60])
+models = st.sampled_from(["model", "model", "Model", "alias"])
+offsets = st.sampled_from([None, -9000, -3600, -1, 0, 60])
 counts = st.integers(0, 3000)
 zones = st.sampled_from([UTC, timezone(timedelta(hours=-9)), timezone(timedelta(hours=13))])
 keys = st.sampled_from(["k", "K", "k" * 256])
@@ -102,7 +102,11 @@ class Money(Twins):
         price_id = history[place].id if place < len(history) else "nobody"
         self.both(lambda store: store.delete_price(price_id))
 
-    @rule(rows=st.lists(st.integers(0, 5), max_size=4), include_estimated=st.booleans(), undo=st.booleans())
+    @rule(
+        rows=st.sampled_from([[], [3, 1, 3], list(range(20)), list(range(20))]),
+        include_estimated=st.booleans(),
+        undo=st.booleans(),
+    )
     def reprice(self, rows: list[int], include_estimated: bool, undo: bool) -> None:
         def told(store: AgentStore) -> Json:
             return store.reprice_usage([self.usage_id(store, row) for row in rows], include_estimated)
@@ -140,7 +144,7 @@ class Money(Twins):
             self.both(lambda store, key=ref: store.usage_between(key, *ALL_TIME))  # type: ignore[misc]
             for name in ("k", "K"):
                 self.both(lambda store, key=ref, name=name: store.find_idempotency_key(key, name))  # type: ignore[misc]
-        for model in ("model", "Model", "alias", "other"):
+        for model in ("model", "Model", "alias"):
             self.both(lambda store, key=model: store.price_history(key))  # type: ignore[misc]
             self.both(lambda store, key=model: store.price_in_force(key, self.clock.now))  # type: ignore[misc]
         self.both(lambda store: store.list_current_prices())

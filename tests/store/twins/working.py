@@ -7,11 +7,12 @@ from hypothesis.stateful import Bundle, MultipleResults, initialize, multiple, r
 
 from agent.domain.actor import Actor
 from agent.domain.commands import Effect, NewRun, RunEnd, RunStart
-from agent.domain.snapshots import Json, RunLease, Step
+from agent.domain.runs import RunLease, Step
+from agent.domain.snapshots import Json
 from tests.store.twins.machine import ACTORS, Twins, actors, calls, good_names, json_values, limits, names, runs, texts
 
 ALL_RUNS = [f"run-{number}" for number in range(4)]
-positions = st.integers(0, 3)
+positions = st.integers(0, 6)
 ends = st.sampled_from(["completed", "completed", "failed", "cancelled", "waiting"])
 frames = st.sampled_from([None, '{"kind":"text"}\n', "a\x00b"])
 attempts = st.sampled_from([None, 0, 1, 2])
@@ -121,7 +122,7 @@ class Working(Twins):
         self.both(lambda store: store.lapsed_runs(self.clock.now, limit, patience))
         self.both(lambda store: store.mark_dispatched(dispatched))
 
-    @rule(lease=leases, position=positions, name=st.sampled_from(["llm:0", "tool:x"]))
+    @rule(lease=leases, position=st.sampled_from([1, 1, 2]), name=st.sampled_from(["llm:0", "llm:0", "tool:x"]))
     def begin(self, lease: RunLease, position: int, name: str) -> None:
         self.both(lambda store: store.begin_effect(lease, Effect(position=position, name=name)))
 
@@ -129,8 +130,8 @@ class Working(Twins):
         lease=leases,
         taken=st.lists(positions, max_size=2),
         payload=json_values,
-        name=st.sampled_from(["llm:0", "x" * 129]),
-        effect=st.none() | positions,
+        name=st.sampled_from(["llm:0", "llm:0", "x" * 129]),
+        effect=st.sampled_from([None, 1, 2]),
         agent=st.none() | good_names,
         undo=st.booleans(),
     )
