@@ -25,7 +25,7 @@ class Running(Working, Calls):
     """Runs, their leases, journals and frames."""
 
 
-MACHINES = [(Everything, 20), (Talking, 20), (Running, 25), (Money, 10)]
+MACHINES = [(Everything, 30), (Talking, 40), (Running, 60), (Money, 30)]
 
 
 @pytest.mark.django_db

@@ -146,4 +146,6 @@ class Calls(Twins):
             self.both(lambda store, key=call: store.owner_of_tool_call(key))  # type: ignore[misc]
             self.both(lambda store, key=call: store.tool_call_input(key))  # type: ignore[misc]
         self.both(lambda store: store.tool_call_outcomes([*CALLS, "nobody"]))
+        for thread in self.seen_threads:
+            self.both(lambda store, key=thread: store.remembered_approvals(key))  # type: ignore[misc]
         super().compare_everything()

@@ -6,7 +6,7 @@ from datetime import UTC, timedelta, timezone
 from decimal import Decimal
 
 from hypothesis import strategies as st
-from hypothesis.stateful import rule
+from hypothesis.stateful import initialize, rule
 
 from agent.domain.commands import NewPrice, RecordUsage
 from agent.domain.snapshots import Json
@@ -23,6 +23,22 @@ ALL_TIME = (START - timedelta(days=9), START + timedelta(days=9))
 
 
 class Money(Twins):
+    @initialize()
+    def three_rows(self) -> None:
+        """A row without a price, one with an estimate, and one that the provider priced."""
+        rows = [
+            RecordUsage(thread_id="thread", actor_ref="ana", model_id="model", purpose="chat", input_tokens=700),
+            RecordUsage(thread_id="thread", actor_ref="ana", model_id="alias", purpose="chat", output_tokens=300),
+            RecordUsage(
+                thread_id="thread", actor_ref="bo", model_id="model", purpose="chat", reported_cost_usd=Decimal("0.1")
+            ),
+        ]
+        self.both(lambda store: store.record_usage(rows[0]))
+        self.clock.advance(10)
+        self.both(lambda store: store.supersede_price(self._price("model", 10**9, None, None, None)))
+        for row in rows[1:]:
+            self.both(lambda store, row=row: store.record_usage(row))  # type: ignore[misc]
+
     @rule(
         ref=refs,
         model=models | st.just("m\x00" * 100),

@@ -95,7 +95,8 @@ class Working(Twins):
         status=ends,
         duration=st.none() | st.integers(0, 9),
         message=st.none() | texts,
-        steps=st.lists(positions, max_size=2),
+        first=positions,
+        count=st.integers(0, 2),
     )
     def end(
         self,
@@ -104,10 +105,11 @@ class Working(Twins):
         status: str,
         duration: int | None,
         message: str | None,
-        steps: list[int],
+        first: int,
+        count: int,
     ) -> None:
         ended = RunEnd(status=status, duration_ms=duration, error_code="run_failed", error_message=message)
-        recorded = [Step(position=position, name="end", payload=None) for position in steps]
+        recorded = [Step(position=position, name="end", payload=None) for position in range(first, first + count)]
         run_id = run if lease is None else lease.run_id
         self.both(lambda store: store.record_run_end(run_id, ended, lease=lease, steps=recorded))
 
@@ -128,7 +130,8 @@ class Working(Twins):
 
     @rule(
         lease=leases,
-        taken=st.lists(positions, max_size=2),
+        first=positions,
+        count=st.integers(0, 2),
         payload=json_values,
         name=st.sampled_from(["llm:0", "llm:0", "x" * 129]),
         effect=st.sampled_from([None, 1, 2]),
@@ -138,14 +141,15 @@ class Working(Twins):
     def record(
         self,
         lease: RunLease,
-        taken: list[int],
+        first: int,
+        count: int,
         payload: Json,
         name: str,
         effect: int | None,
         agent: str | None,
         undo: bool,
     ) -> None:
-        steps = [Step(position=position, name=name, payload=payload) for position in taken]
+        steps = [Step(position=position, name=name, payload=payload) for position in range(first, first + count)]
         marker = None if effect is None else Effect(position=effect, name="llm:0")
         start = RunStart(prompt_hash="i" * 64, agent_name=agent, model_id=None, persona=None) if agent else None
         self.both(lambda store: store.record_steps(lease, steps, effect=marker, start=start), undo=undo)
