@@ -10,7 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from agent.domain.model_calls import ReplyCall
+from agent.testing.contracts.provider import VendorAnswer
 from tests.demo_site import DemoSite, Event, demo_site, environment, manage, prepare, said, start
+from tests.vendors.openai_chat import OpenAIChat
+from tests.vendors.server import Vendor
 
 pytestmark = [pytest.mark.once, pytest.mark.xdist_group("demo")]
 
@@ -43,7 +47,7 @@ def test_the_start_names_address_and_accounts(site: DemoSite) -> None:
     assert rest is not None
     while "Ctrl-C" not in site.output:
         site.lines.append(rest.readline())
-    for word in (f"{site.url}/", "/admin/", "/agent/", "alice", "lead", "finance", "admin", '"demo"', "scripted"):
+    for word in (f"{site.url}/", "/admin/", "/agent/", "alice", "lead", "finance", "admin", '"demo"', "a script"):
         assert word in site.output
 
 
@@ -139,6 +143,23 @@ def test_ctrl_c_ends_it_while_an_answer_is_being_written(env: dict[str, str]) ->
             pass
         assert running.finish() in {0, 130}
     assert "Traceback" not in running.output
+
+
+def test_with_an_address_in_the_environment_a_real_model_uses_the_same_tools(env: dict[str, str]) -> None:
+    with Vendor(OpenAIChat()) as vendor:
+        vendor.answers += [
+            VendorAnswer(
+                calls=(ReplyCall(id="call_1", name="look_up_order", input={"number": 1042}),), stop="tool_calls"
+            ),
+            VendorAnswer(text=("It lies ", "at the reception.")),
+        ]
+        running = start({**env, "OPENAI_BASE_URL": f"{vendor.url}/v1", "OPENAI_API_KEY": vendor.secret})
+        stream = running.ask("Has my lamp come?")
+        assert running.finish() in {0, 130}
+    assert said(stream) == "It lies at the reception."
+    assert "Lantern Lane" in str(vendor.seen[0].body["messages"][0])
+    assert "Brass desk lamp" in str(vendor.seen[1].body["messages"][-1])
+    assert vendor.secret not in running.output
 
 
 def test_a_busy_port_is_a_clear_error(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
 
 from tests.browser.chat import Chat
 from tests.demo_site import DemoSite, demo_site
@@ -22,6 +22,8 @@ FLAGS = [
     "--disable-sync",
 ]
 DESKTOP = {"width": 1440, "height": 900}
+
+expect.set_options(timeout=30_000)  # the machine may be busy: time is no verdict
 
 OpenChat = Callable[..., Chat]
 

@@ -22,16 +22,16 @@ EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}  # noqa: S104
 
 
 class Command(BaseCommand):
-    help = "Serve the demo on HOST and PORT (environment or options); Ctrl-C ends it."
+    help = "Serve the demo on HOST and PORT of the environment; Ctrl-C ends it."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--host", default=settings.HOST)
+        # HOST is read by the settings, which allow it as the name of this site.
         parser.add_argument("--port", default=os.environ.get("PORT") or str(PORT))
 
     def handle(self, *args: object, **options: object) -> None:
         if not settings.DEBUG:
             raise CommandError("The demo is for this machine: serve a deployment with an ASGI server of your choice.")
-        host = str(options["host"])
+        host = settings.HOST
         with _listening(host, _port(str(options["port"]))) as listener:
             application = ASGIStaticFilesHandler(import_string(settings.ASGI_APPLICATION.replace(":", ".")))
             self._announce(host, listener.getsockname()[1])
@@ -65,8 +65,10 @@ class Command(BaseCommand):
 
 
 def _model_in_words() -> str:
-    provider = settings.AGENT.get("DEFAULT_PROVIDER") or "scripted"
-    return "scripted, for there is no key in the environment" if provider == "scripted" else str(provider)
+    name = settings.AGENT["DEFAULT_PROVIDER"]
+    if name == "scripted":
+        return "a script, for there is no key in the environment"
+    return str(settings.AGENT["PROVIDERS"][name].default_model)
 
 
 def _port(text: str) -> int:
