@@ -15,10 +15,11 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, router
 from django.db.migrations.executor import MigrationExecutor
 
-from agent.conf import setting_problems
+from agent.conf import agent_settings, setting_problems
 from agent.flows import dispatch, upkeep
 from agent.flows.recovery import recover
 from agent.models import Thread
+from agent.registry import provider_named
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -67,6 +68,7 @@ def refuse_unapplied_migrations() -> None:
 
 def _start() -> None:
     stopped = threading.Event()
+    threading.Thread(target=_preload, name="agent-preload", daemon=True).start()
     threading.Thread(target=_keep_recovering, args=(stopped,), name="agent-recovery", daemon=True).start()
 
     def stop() -> None:
@@ -74,6 +76,17 @@ def _start() -> None:
         dispatch.stop()
 
     atexit.register(stop)
+
+
+def _preload() -> None:
+    """Import what providers import at their first call, which takes seconds, before somebody waits for it."""
+    for name in agent_settings().providers:
+        preload = getattr(provider_named(name), "preload", None)
+        if preload is not None:
+            try:
+                preload()
+            except Exception:
+                logger.exception("provider %s could not be made ready", name)
 
 
 def _keep_recovering(stopped: threading.Event) -> None:

@@ -11,7 +11,7 @@ from agent.conf import CatalogueModel, agent_settings
 from agent.domain.actor import Actor
 from agent.errors import Invalid, NotAllowed
 from agent.flows.gates import Holder, listed, open_tools
-from agent.registry import UNNAMED, AgentDefinition, OfferContext, PersonaDefinition, provider_named, registry
+from agent.registry import AgentDefinition, OfferContext, PersonaDefinition, provider_named, registry
 from agent.registry import default_provider_name as default_provider
 
 log = logging.getLogger("agent")
@@ -85,7 +85,7 @@ def check_persona(name: str | None, agent_name: str | None, actor: Actor) -> Non
     if name is None:
         return
     found = registry.persona(name)
-    if found is None or (agent_name is not None and found not in registry.personas_of(_agent(agent_name))):
+    if found is None or (agent_name is not None and found not in registry.personas_of(registry.definition(agent_name))):
         raise _no_persona()
     if not _open_to(found.roles, None, actor, Holder(actor)):
         raise NotAllowed
@@ -123,7 +123,7 @@ def resolve_persona(agent_name: str | None, send_persona: str | None, thread_pin
 
     A send's persona that the resolved agent does not have is refused.
     """
-    agent = _agent(agent_name)
+    agent = registry.definition(agent_name)
     if send_persona is not None:
         found = registry.persona(send_persona)
         if found is None or found not in registry.personas_of(agent):
@@ -143,7 +143,7 @@ def resolve_model(agent_name: str | None, send_model: str | None, thread_pin: st
 
     A send's model that does not serve the agent is refused; a thread's that is not offered any more is passed over.
     """
-    agent = _agent(agent_name)
+    agent = registry.definition(agent_name)
     if agent.lock_model and agent.model:
         return agent.model
     if send_model is not None:
@@ -168,11 +168,7 @@ def _named(agent_name: str | None, actor: Actor) -> AgentDefinition:
     """The agent that a catalogue is asked about, open to the actor; none named is the one that a new thread has."""
     name = resolve_agent(agent_name, None)
     check_agent(name, actor)
-    return _agent(name)
-
-
-def _agent(name: str | None) -> AgentDefinition:
-    return (registry.agent(name) if name is not None else None) or UNNAMED
+    return registry.definition(name)
 
 
 def _personas(agent: AgentDefinition, actor: Actor) -> list[PersonaDefinition]:

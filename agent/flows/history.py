@@ -11,6 +11,7 @@ from agent.domain.clock import wire_time
 from agent.domain.history import HistoryPolicy, HistoryPolicyContext, Window, read_limit, select_history
 from agent.domain.snapshots import ThreadDetail, ThreadPage, TurnMessage
 from agent.errors import NotFound
+from agent.flows.journal import Unit
 from agent.store.base import AgentStore
 
 CHUNK = 100  # how many messages a token window reads at once, newest first
@@ -20,6 +21,20 @@ OPTIONAL = (
     ("toolResults", "tool_results"),
     ("attachments", "attachments"),
 )
+
+
+def load_step(
+    unit: Unit, store: AgentStore, policy: HistoryPolicy, context: HistoryPolicyContext
+) -> tuple[dict[str, Any], Sequence[TurnMessage]]:
+    """The step `load:thread`: its payload, and the messages that the turn carries.
+
+    Runs from before the marker recorded the whole thread, and choose among it outside of the step.
+    """
+    if unit.patched("agent:selected-history"):
+        payload = unit.write("load:thread", load, store, policy, context)
+        return payload, messages_of(payload)
+    payload = unit.write("load:thread", load_whole, store, context)
+    return payload, select_history(policy, messages_of(payload), context).keep
 
 
 def load(store: AgentStore, policy: HistoryPolicy, context: HistoryPolicyContext) -> dict[str, Any]:

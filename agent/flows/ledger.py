@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.domain.commands import RecordUsage
@@ -47,12 +47,18 @@ def count_reply(request: ModelRequest, reply: Reply) -> Counted:
 
 
 def count_broken(request: ModelRequest, usage: Usage | None, streamed: str) -> Counted:
-    """What a call used that broke off: as reported, else estimated from what was streamed, else missing."""
-    if usage is not None:
-        return Counted(usage=usage, source=TokensSource.REPORTED)
-    if streamed:
-        return _estimated(request, streamed)
-    return Counted(usage=Usage(), source=TokensSource.MISSING)
+    """What a call used that broke off: vendors report its output late, so never less than was streamed."""
+    if usage is None and not streamed:
+        return Counted(usage=Usage(), source=TokensSource.MISSING)
+    ours = _estimated(request, streamed)
+    if usage is None:
+        return ours
+    known = replace(
+        usage,
+        input_tokens=usage.input_tokens or ours.usage.input_tokens,
+        output_tokens=max(usage.output_tokens, ours.usage.output_tokens),
+    )
+    return Counted(usage=known, source=TokensSource.REPORTED if known == usage else TokensSource.ESTIMATED)
 
 
 def row(run: Run, counted: Counted, *, model_id: str, step_key: str, message_id: str | None = None) -> RecordUsage:

@@ -29,8 +29,6 @@ from agent.flows.settlement import Leftovers
 from agent.flows.tool_step import ToolStep
 from agent.flows.tools import Offered, offer
 from agent.registry import (
-    UNNAMED,
-    AgentDefinition,
     ToolContext,
     provider_for,
     registry,
@@ -58,7 +56,7 @@ class Turn:
         self.broken: Exception | None = None
         self._driver = driver
         self._journal = Journal(store, lease, opened)
-        self._definition = _definition(self.run.agent_name)
+        self._definition = registry.definition(self.run.agent_name)
         self._provider_name, self._provider, self._model = provider_for(self.run.model_id)
         self._shown: list[ShownMessage] = []
         self._taken_ids: set[str] = set()
@@ -104,16 +102,9 @@ class Turn:
         return Leftovers(usage=rows, retries=max(0, len(self._call.broken) - 1), text=self._call.text)
 
     def _load(self, unit: Unit) -> None:
-        context = HistoryPolicyContext(
-            thread_id=self.run.thread_id, actor=self.run.actor, agent_name=self.run.agent_name
-        )
-        policy = resolve_history(self._definition)
-        if unit.patched("agent:selected-history"):
-            self._loaded = unit.write("load:thread", history.load, self.store, policy, context)
-            messages: Sequence[Any] = history.messages_of(self._loaded)
-        else:
-            self._loaded = unit.write("load:thread", history.load_whole, self.store, context)
-            messages = policy.select(history.messages_of(self._loaded), context).keep
+        run = self.run
+        context = HistoryPolicyContext(thread_id=run.thread_id, actor=run.actor, agent_name=run.agent_name)
+        self._loaded, messages = history.load_step(unit, self.store, resolve_history(self._definition), context)
         self._asked = next((message.content for message in reversed(messages) if message.role == "user"), "")
         self._shown = transcript.show(messages)
 
@@ -299,13 +290,6 @@ class Turn:
         if self._journal.cancel_requested:
             raise Cancelled
         self._driver.border()
-
-
-def _definition(agent_name: str | None) -> AgentDefinition:
-    """Today's declaration; an agent that was removed goes on with the journaled prompt and without tools."""
-    if agent_name is None:
-        return UNNAMED
-    return registry.agent(agent_name) or UNNAMED
 
 
 def _never() -> None:

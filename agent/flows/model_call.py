@@ -73,19 +73,19 @@ class ModelCall:
             try:
                 return self._answer(await self.provider.stream(self.request, self._emit))
             except Cancelled as signal:
-                self._break_off(signal.usage if isinstance(signal.usage, Usage) else None)
+                self._break_off(signal)
                 raise
-            except asyncio.CancelledError:
-                self._break_off(None)
+            except asyncio.CancelledError as broken_off:
+                self._break_off(broken_off)
                 if self.request.cancelled.is_set():
                     raise Cancelled from None
                 raise
             except ModelError as error:
-                self._break_off(error.usage if isinstance(error.usage, Usage) else None)
+                self._break_off(error)
                 if not error.transient or len(self.broken) > self.retries:
                     raise
-            except Exception:
-                self._break_off(None)
+            except Exception as error:
+                self._break_off(error)
                 raise
             if self.request.cancelled.is_set():
                 raise Cancelled
@@ -107,8 +107,10 @@ class ModelCall:
             self.writer.write(frames.step_start())
         self._wrote = True
 
-    def _break_off(self, usage: Usage | None) -> None:
-        counted = count_broken(self.request, usage, self.text)
+    def _break_off(self, why: BaseException) -> None:
+        """Count what the attempt has used; a provider puts what it knows of that on what it raises."""
+        usage = getattr(why, "usage", None)
+        counted = count_broken(self.request, usage if isinstance(usage, Usage) else None, self.text)
         number = len(self.broken) + 1
         self.broken.append(Broken(step=f"llm:{self.step}", number=number, model_id=self.model_id, counted=counted))
 

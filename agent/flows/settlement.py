@@ -78,11 +78,11 @@ def _settle(run: Run, end: RunEnd, reason: str, lease: RunLease | None, left: Le
     store = get_store()
     try:
         with store.atomic():
-            store.release_active_run(run.thread_id, run.id)  # first: it locks the thread's row
-            _keep(store, run, left)
-            store.fail_unsettled_tool_calls(run.id, reason)
+            store.release_active_run(run.thread_id, run.id)  # rows are locked in one order: thread, run, tool call
             if not store.record_run_end(run.id, end, lease=lease):
                 raise LeaseLost
+            store.fail_unsettled_tool_calls(run.id, reason)
+            _keep(store, run, left)
     except LeaseLost:
         return False
     return True

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from agent.registry.declared import Origin
-from agent.registry.definitions import ALL, AgentDefinition, PersonaDefinition, ToolDefinition
+from agent.registry.definitions import ALL, UNNAMED, AgentDefinition, PersonaDefinition, ToolDefinition
 from agent.registry.names import NAME_RULE, is_name
 
 
@@ -70,6 +70,10 @@ class Registry:
 
     def agent(self, name: str) -> AgentDefinition | None:
         return self._agents.get(name)
+
+    def definition(self, name: str | None) -> AgentDefinition:
+        """Today's declaration; the unnamed default where none is named, or where it was removed."""
+        return (self._agents.get(name) if name is not None else None) or UNNAMED
 
     def agents(self) -> tuple[AgentDefinition, ...]:
         return tuple(self._agents.values())

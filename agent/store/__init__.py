@@ -9,26 +9,19 @@ from django.core.signals import setting_changed
 
 from agent.conf import agent_settings
 from agent.db import in_db
-from agent.store.base import (
-    CAPABILITIES,
-    REQUIRED,
-    AgentStore,
+from agent.store.base import CAPABILITIES, REQUIRED, AgentStore, UnitOfWork
+from agent.store.conversations import (
     DefaultAgentReader,
     FeedbackStore,
-    FrameStore,
-    IdempotencyStore,
-    JournalStore,
-    LedgerStore,
     MessageStore,
     MessageUiStore,
-    RunStore,
     ThreadPatchStore,
     ThreadStore,
     ThreadTurnReader,
     ToolCallStore,
-    UnitOfWork,
 )
 from agent.store.orm import OrmStore
+from agent.store.work import FrameStore, IdempotencyStore, JournalStore, LedgerStore, RunStore
 
 __all__ = [
     "CAPABILITIES",

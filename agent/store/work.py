@@ -1,0 +1,143 @@
+"""The promise of the store about work and money: runs, journal, frames, ledger, keys. One Protocol a capability."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, tzinfo
+from typing import Any, Protocol
+
+from agent.domain.actor import Owner
+from agent.domain.commands import (
+    Effect,
+    NewPrice,
+    NewRun,
+    RecordUsage,
+    RunEnd,
+    RunStart,
+)
+from agent.domain.ledger import ModelPrice, UsageEntry, UsageTotals
+from agent.domain.runs import OpenRun, Run, RunLease, RunScope, Step
+from agent.domain.snapshots import (
+    IdempotencyOutcome,
+    Json,
+    NumberedFrame,
+)
+
+
+class LedgerStore(Protocol):
+    """Capability `ledger`: append-only usage rows and dated prices. Money is integer nano-USD."""
+
+    def record_usage(self, usage: RecordUsage) -> UsageEntry: ...
+    def usage_between(self, actor_ref: str, start: datetime, end: datetime) -> UsageTotals: ...
+    def quota_today(self, actor_ref: str, day: date, tz: tzinfo) -> UsageTotals: ...
+    def price_in_force(self, model_id: str, at: datetime) -> ModelPrice | None: ...
+    def list_current_prices(self) -> list[ModelPrice]: ...
+    def price_history(self, model_id: str) -> list[ModelPrice]: ...
+    def supersede_price(self, price: NewPrice) -> ModelPrice: ...
+    def seed_prices(self, prices: Iterable[NewPrice]) -> int: ...
+    def delete_price(self, price_id: str) -> bool: ...
+    def unpriced_usage(self, start: datetime, end: datetime, limit: int) -> list[UsageEntry]: ...
+    def reprice_usage(self, ids: Sequence[int], include_estimated: bool = False) -> int: ...
+    def usage_of_run(self, run_id: str) -> list[UsageEntry]: ...
+
+
+class RunStore(Protocol):
+    """Capability `runs`. A lease is the right to work on a run; every write of its holder is guarded by it."""
+
+    def create_run(self, run: NewRun, first_step: tuple[str, Json] | None = None) -> Run: ...
+    def get_run(self, run_id: str) -> Run | None: ...
+    def record_run_start(self, run_id: str, start: RunStart) -> bool: ...
+
+    def record_run_end(
+        self, run_id: str, end: RunEnd, *, lease: RunLease | None = None, steps: Sequence[Step] = ()
+    ) -> bool:
+        """Settle once, from a non-terminal status; under a lease only by its holder. `steps` are recorded with it.
+
+        False when the lease was lost or the run is over: nothing was written. `duration_ms` None = settled - started.
+        A `completed` end of a run whose cancel was requested meanwhile is refused (False) so that the caller can
+        settle it as cancelled.
+        """
+
+    def bump_run_retries(self, run_id: str, count: int = 1) -> None: ...
+    def claim_run(self, run_id: str, owner: str, lease_seconds: int) -> RunLease | None: ...
+    def renew_run(self, lease: RunLease) -> bool: ...
+    def park_run(self, lease: RunLease, call_ids: Sequence[str]) -> bool: ...
+    def release_run(self, lease: RunLease) -> bool: ...
+    def wake_run(self, run_id: str) -> bool: ...
+
+    def request_cancel(self, run_id: str) -> str:
+        """`requested`, `settle_now` (queued or waiting), `over` or `unknown`; the first time stays."""
+
+    def lapsed_runs(self, now: datetime, limit: int, queued_for: int = 60) -> list[Run]: ...
+    def mark_dispatched(self, run_ids: Sequence[str]) -> None: ...
+    def owner_of_active_run(self, run_id: str) -> Owner | None: ...
+    def run_scope(self, run_id: str) -> RunScope | None: ...
+
+
+class JournalStore(Protocol):
+    """Capability `journal`."""
+
+    def open_run(self, run_id: str) -> OpenRun | None:
+        """A run with its whole journal, in one statement."""
+
+    def steps(self, run_id: str) -> list[Step]: ...
+
+    def begin_effect(self, lease: RunLease, effect: Effect) -> bool:
+        """Set the attempt marker; True when the same marker was there already. Raises `LeaseLost`."""
+
+    def record_step(self, lease: RunLease, step: Step) -> None: ...
+
+    def record_steps(
+        self,
+        lease: RunLease,
+        steps: Sequence[Step],
+        *,
+        effect: Effect | None = None,
+        start: RunStart | None = None,
+    ) -> bool:
+        """Record neighbouring steps in one insert, guarded by the lease: one update, one insert.
+
+        Clears the attempt marker or sets it to `effect`; `start` fills what the run is known to be. Recoveries fall
+        to 0. A taken position or another holder raises `LeaseLost`. Answers whether a cancel was requested (read in
+        the same statement where the database can).
+        """
+
+
+class FrameStore(Protocol):
+    """Capability `frames`: numbered rows of a run's stream, from 1 without gaps."""
+
+    def append_frame(
+        self, run_id: str, frame: str | None, error: dict[str, Any] | None = None, *, attempt: int | None = None
+    ) -> int: ...
+
+    def append_frames(self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None) -> int:
+        """Append in one statement and answer the last number. A None is the terminal row of a run that did not fail.
+
+        With `attempt`, refused (`LeaseLost`) once the run's attempt is a newer one.
+        """
+
+    def read_frames(self, run_id: str, after: int, limit: int = 500) -> list[NumberedFrame]: ...
+    def has_frames(self, run_id: str) -> bool: ...
+    def remove_frames(self, run_ids: Sequence[str]) -> int: ...
+    def lapsed_streams(self, cutoff_ms: int, limit: int = 200) -> list[str]: ...
+    def last_seq(self, run_id: str) -> int: ...
+
+
+class IdempotencyStore(Protocol):
+    """Capability `idempotency`."""
+
+    def claim_idempotency_key(self, actor_ref: str, key: str, fingerprint: str) -> IdempotencyOutcome | None: ...
+
+    def save_idempotency_outcome(
+        self,
+        actor_ref: str,
+        key: str,
+        *,
+        thread_id: str | None,
+        run_id: str | None,
+        message_id: str | None,
+        outcome: dict[str, Any],
+    ) -> None: ...
+
+    def find_idempotency_key(self, actor_ref: str, key: str) -> IdempotencyOutcome | None: ...
+    def purge_idempotency_keys(self, before: datetime) -> int: ...
