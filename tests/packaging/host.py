@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 import subprocess
 import sysconfig
 import venv
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -176,4 +178,33 @@ def follow(given: list[Step], environment: Environment, site: Path) -> dict[str,
 
 
 def serves(step: Step) -> bool:
-    return isinstance(step, Typed) and ("runserver" in step.words or "daphne" in step.words)
+    return isinstance(step, Typed) and not {"runserver", "daphne", "uvicorn"}.isdisjoint(step.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A site that has taken steps, and what its commands printed."""
+
+    environment: Environment
+    directory: Path
+    steps: list[Step]
+    printed: dict[str, str]
+
+    def manage(self, *words: str) -> str:
+        done = self.environment.run("python", "manage.py", *words, cwd=self.directory)
+        return done.stdout + done.stderr
+
+    def rows(self, query: str) -> list[tuple[object, ...]]:
+        with closing(sqlite3.connect(self.directory / "db.sqlite3")) as database:
+            return database.execute(query).fetchall()
+
+    def server(self, name: str) -> Typed:
+        """The step that starts that server."""
+        (found,) = (step for step in self.steps if isinstance(step, Typed) and name in step.words)
+        return found
+
+    def copy(self, directory: Path, *, data: bool = True) -> Host:
+        """The same site in another place, to go on with there."""
+        unwanted = shutil.ignore_patterns("*.log", *(() if data else ("db.sqlite3*",)))
+        shutil.copytree(self.directory, directory, ignore=unwanted)
+        return Host(self.environment, directory, self.steps, {})

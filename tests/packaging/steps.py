@@ -49,7 +49,7 @@ def steps(page: str, heading: str | None = None) -> list[Step]:
 
 
 def _steps(kind: str, text: str) -> Iterator[Step]:
-    if kind == "text":  # what the reader sees, not what they do
+    if kind not in {"console", "python", "html"}:  # what the reader sees, or does elsewhere
         return
     if kind == "console":
         for line in text.splitlines():

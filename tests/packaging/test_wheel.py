@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import csv
-import shutil
-import sqlite3
-import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
-from contextlib import closing
-from dataclasses import dataclass
 from email import message_from_string
 from pathlib import Path
 from uuid import UUID
@@ -18,35 +12,14 @@ from uuid import UUID
 import pytest
 
 from tests.demo_site import said
-from tests.packaging.host import ORDER, Environment, export, follow, make_site, serves
+from tests.packaging.host import ORDER, Host
 from tests.packaging.served import Visitor, frames, served
-from tests.packaging.steps import ROOT, Step, Typed, steps
+from tests.packaging.steps import ROOT
 
 pytestmark = pytest.mark.xdist_group("packaging")
 
-SECTION = "Add it to your site"
 PACKAGES = ("agent", "governance")
 EXTRAS = {"postgres", "redis", "daphne", "openai", "anthropic", "prices", "otel", "unfold"}
-
-
-@pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("packaging")
-
-
-@pytest.fixture(scope="module")
-def checkout(place: Path) -> Path:
-    """Where the README says that it is: beside the site."""
-    return export(place / "django-steward")
-
-
-@pytest.fixture(scope="module")
-def wheel(place: Path, checkout: Path) -> Path:
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(place / "dist"), str(checkout)]
-    done = subprocess.run(build, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    (built,) = (place / "dist").iterdir()
-    return built
 
 
 def files_of(wheel: Path) -> set[str]:
@@ -95,38 +68,9 @@ def test_its_metadata_names_what_it_needs(wheel: Path) -> None:
 # ---- the README, word for word ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
-    environment: Environment
-    directory: Path
-    steps: list[Step]
-    printed: dict[str, str]
-
-    def manage(self, *words: str) -> str:
-        done = self.environment.run("python", "manage.py", *words, cwd=self.directory)
-        return done.stdout + done.stderr
-
-    def rows(self, query: str) -> list[tuple[object, ...]]:
-        with closing(sqlite3.connect(self.directory / "db.sqlite3")) as database:
-            return database.execute(query).fetchall()
-
-
-@pytest.fixture(scope="module")
-def host(place: Path, checkout: Path) -> Host:
-    environment = Environment.make(place / "environment")
-    directory = make_site(environment, place / "mysite")
-    given = steps("README.md", SECTION)
-    return Host(environment, directory, given, follow(given, environment, directory))
-
-
-def server_steps(host: Host) -> dict[str, Typed]:
-    typed = [step for step in host.steps if isinstance(step, Typed) and serves(step)]
-    return {("daphne" if "daphne" in step.words else "runserver"): step for step in typed}
-
-
 @pytest.fixture(scope="module")
 def visitor(host: Host) -> Iterator[Visitor]:
-    with served(server_steps(host)["runserver"], host.environment, host.directory) as arrived:
+    with served(host.server("runserver"), host.environment, host.directory) as arrived:
         arrived.sign_in()
         yield arrived
 
@@ -156,11 +100,9 @@ def test_the_host_has_no_migration_of_ours_to_make(host: Host) -> None:
 
 
 def test_the_tables_are_made_from_nothing(host: Host, tmp_path: Path) -> None:
-    empty = tmp_path / "mysite"
-    shutil.copytree(host.directory, empty, ignore=shutil.ignore_patterns("db.sqlite3*"))
-    host.environment.run("python", "manage.py", "migrate", cwd=empty)
-    with closing(sqlite3.connect(empty / "db.sqlite3")) as database:
-        names = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    empty = host.copy(tmp_path / "mysite", data=False)
+    empty.manage("migrate")
+    names = {name for (name,) in empty.rows("SELECT name FROM sqlite_master WHERE type = 'table'")}
     assert {"agent_thread", "agent_run_step", "agent_token_usage", "governance_usage_rollup"} <= names
 
 
@@ -209,6 +151,6 @@ def test_a_stranger_is_sent_to_the_hosts_login(visitor: Visitor) -> None:
 
 
 def test_it_answers_under_the_server_for_production_too(host: Host) -> None:
-    with served(server_steps(host)["daphne"], host.environment, host.directory) as again:
+    with served(host.server("daphne"), host.environment, host.directory) as again:
         again.sign_in()
         assert said(again.ask(f"where is order {ORDER}?")) == f"Order {ORDER} is on its way."

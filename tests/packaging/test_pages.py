@@ -1,0 +1,76 @@
+"""The tutorial and the how-to pages, typed into the site that has followed the README."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.demo_site import said
+from tests.packaging.host import ORDER, Host, follow
+from tests.packaging.served import frames, served
+from tests.packaging.steps import Typed, Written, steps
+
+pytestmark = pytest.mark.xdist_group("packaging")
+
+TUTORIAL = "docs/tutorial/getting-started.md"
+FILES = ("docs/how-to/write-a-read-tool.md", "docs/how-to/test-your-agents.md", "docs/how-to/providers.md")
+
+
+@pytest.fixture(scope="module")
+def learner(host: Host, place: Path) -> Host:
+    copy = host.copy(place / "learner")
+    printed = follow(steps(TUTORIAL), copy.environment, copy.directory)
+    return Host(copy.environment, copy.directory, copy.steps, printed)
+
+
+def test_the_tutorials_own_tests_pass(learner: Host) -> None:
+    printed = learner.printed["python manage.py test"]
+    assert "Ran 2 tests" in printed
+    assert printed.rstrip().endswith("OK") or "\nOK\n" in printed
+
+
+def test_the_tutorials_second_tool_answers(learner: Host) -> None:
+    with served(learner.server("daphne"), learner.environment, learner.directory) as visitor:
+        visitor.sign_in()
+        stream = visitor.ask("which orders do I have?")
+        assert said(stream) == f"You have {ORDER} (on its way)."
+        assert frames(stream, "tool-output")[0]["output"] == {
+            "orders": [{"number": ORDER, "status": "on its way"}],
+            "more": False,
+        }
+        assert said(visitor.ask(f"where is order {ORDER}?")) == f"Order {ORDER} is on its way."
+        assert {tool["name"] for tool in visitor.read("/agent/tools")} == {"order_status", "list_orders"}
+
+
+def test_what_the_how_to_pages_write_is_sound(learner: Host, place: Path) -> None:
+    """Its tests pass, its tools and its provider have no fault that a check would find."""
+    copy = learner.copy(place / "doer")
+    written = [
+        step for page in FILES for step in steps(page) if isinstance(step, Written) and "/shop/" in f"/{step.path}"
+    ]
+    assert {step.path for step in written} >= {"shop/agents.py", "shop/echo.py", "shop/prices.py", "shop/test_store.py"}
+    follow(list(written), copy.environment, copy.directory)
+    printed = copy.manage("test", "shop")
+    assert "OK" in printed.splitlines()
+    assert "no issues" in copy.manage("check")
+    copy.manage("shell", "-c", "from shop.prices import keep_prices; keep_prices()")
+    assert copy.rows("SELECT model_id, source FROM agent_model_price") == [("gpt-5.6-luna", "by hand")]
+
+
+@pytest.mark.parametrize("page", ["docs/how-to/providers.md", "docs/how-to/asgi-and-nginx.md"])
+def test_settings_of_the_pages_pass_the_checks(learner: Host, tmp_path: Path, page: str) -> None:
+    copy = learner.copy(tmp_path / "mysite")
+    written = [step for step in steps(page) if isinstance(step, Written) and step.path == "mysite/settings.py"]
+    assert written
+    for step in written:
+        step.follow(copy.directory)
+        assert "no issues" in copy.manage("check")
+
+
+def test_the_servers_of_the_page_serve(learner: Host) -> None:
+    typed = [step for step in steps("docs/how-to/asgi-and-nginx.md") if isinstance(step, Typed)]
+    assert [step.words[2] for step in typed] == ["daphne", "uvicorn"]
+    with served(typed[1], learner.environment, learner.directory) as visitor:
+        visitor.sign_in()
+        assert said(visitor.ask(f"where is order {ORDER}?")) == f"Order {ORDER} is on its way."
