@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
@@ -23,7 +25,7 @@ from agent.testing.contracts.rows import (
     waiting_call,
 )
 from agent.testing.contracts.runs import RUN_CONTRACT
-from agent.testing.contracts.store import START, StoreSubject, case
+from agent.testing.contracts.store import PATIENCE, START, StoreSubject, case
 
 RACES = 200
 
@@ -164,23 +166,39 @@ def _recoveries(subject: StoreSubject) -> None:
 def _park_race(subject: StoreSubject) -> None:
     store = subject.store
     message = answer(store, new_thread(store), run_id="run-1")
-
-    def decide(call_id: str, run_id: str) -> bool:
-        with store.atomic():
-            store.decide_tool_call(call_id, ToolDecision(decision="approved", actor=ANA))
-            return store.wake_run(run_id)
-
-    parked = 0
-    for number in range(RACES):
-        run_id, call_id = f"race-{number}", f"call-{number}"
-        lease = running(store, run_id)
+    races = [(f"race-{number}", f"call-{number}") for number in range(RACES)]
+    leases = [running(store, run_id) for run_id, _ in races]
+    for run_id, call_id in races:
         waiting_call(store, message, call_id, run_id=run_id)
-        park, wake = partial(store.park_run, lease, [call_id]), partial(decide, call_id, run_id)
-        did_park, woke = subject.parallel([park, wake])
-        parked += did_park
-        same(woke, did_park, f"race {number}: whoever parked is woken")
-        expect(stored_run(store, run_id).status != "waiting", f"race {number}: it waits with a decided call")
-    expect(parked <= RACES, "each run parks once")
+    line = threading.Barrier(2)
+
+    def park() -> list[bool]:
+        return [_at(line, partial(store.park_run, lease, [race[1]])) for lease, race in zip(leases, races, strict=True)]
+
+    def decide() -> list[bool]:
+        return [_at(line, partial(_decided, store, call_id, run_id)) for run_id, call_id in races]
+
+    parked, woken = subject.parallel([park, decide])
+    same(woken, parked, "whoever parked is woken")
+    waiting = [run_id for run_id, _ in races if stored_run(store, run_id).status == "waiting"]
+    same(waiting, [], "runs that wait with a decided call")
+
+
+def _at(line: threading.Barrier, move: Callable[[], bool]) -> bool:
+    """Start together with the other side."""
+    line.wait(PATIENCE)
+    try:
+        return move()
+    except BaseException:
+        line.abort()  # nobody comes to the next race
+        raise
+
+
+def _decided(store: AgentStore, call_id: str, run_id: str) -> bool:
+    """A decision and its wake-up, in one unit of work; whether the run slept."""
+    with store.atomic():
+        store.decide_tool_call(call_id, ToolDecision(decision="approved", actor=ANA))
+        return store.wake_run(run_id)
 
 
 @case(RUN_CONTRACT, "14 a settlement under a lost lease answers False and changes nothing")
