@@ -131,7 +131,7 @@ def _tell_ratio(report: Report, samples: Samples) -> None:
     p50 = {name: Spread.of(sample["terminal"] for sample in samples[name]).p50 for name in _compared()}
     cpu = {name: Spread.of(sample["cpu"] for sample in samples[name]).p50 for name in _compared()}
     theirs, their_cpu = (min(each[f"langgraph {saver}"] for saver in SAVERS) for each in (p50, cpu))
-    found = {"p50": round(p50["postgres"] / theirs, 3), "cpu": round(cpu["postgres"] / their_cpu, 3)}
+    found = {"p50": round(p50["postgres"] / theirs, 2), "cpu": round(cpu["postgres"] / their_cpu, 2)}
     report.say(f"\nours on PostgreSQL to LangGraph's faster saver: {found['p50']} of its time (goal: {GOAL_RATIO})")
     report.say(f"CPU of the process: {found['cpu']} of its own")
     report.results["ratio"] = {"goal": GOAL_RATIO, **found}
