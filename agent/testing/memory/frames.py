@@ -20,28 +20,28 @@ class Frames(State):
         self, run_id: str, frame: str | None, error: dict[str, Any] | None = None, *, attempt: int | None = None
     ) -> int:
         self._fence(run_id, attempt)
-        return self._append(run_id, frame, error)
+        return self._append(run_id, [frame], copied(error))
 
     @unit
     def append_frames(self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None) -> int:
         self._fence(run_id, attempt)
-        for frame in frames:
-            self._append(run_id, frame, None)
-        return last_number(self, run_id)
+        return self._append(run_id, frames, None) if frames else last_number(self, run_id)
 
     def _fence(self, run_id: str, attempt: int | None) -> None:
         run = self.run_rows.get(run_id)
         if attempt is not None and run is not None and run.attempt > attempt:
             raise LeaseLost
 
-    def _append(self, run_id: str, frame: str | None, error: dict[str, Any] | None) -> int:
-        seq = last_number(self, run_id) + 1
+    def _append(self, run_id: str, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:
+        exact("run_id", run_id, ID)
+        first = last_number(self, run_id) + 1
+        for seq, frame in enumerate(frames, start=first):
+            self.frames.put((run_id, seq), NumberedFrame(seq=seq, frame=cleaned(frame), error=error))
+        last = first + len(frames) - 1
         ends = self.streams.get(run_id)
-        row = NumberedFrame(seq=seq, frame=cleaned(frame), error=copied(error))
-        self.frames.put((exact("run_id", run_id, ID), seq), row)
-        first = seq if ends is None else ends.first
-        self.streams.put(run_id, StreamEnds(first=first, last=seq, written_ms=epoch_ms(self.clock())))
-        return seq
+        first = first if ends is None else ends.first
+        self.streams.put(run_id, StreamEnds(first=first, last=last, written_ms=epoch_ms(self.clock())))
+        return last
 
     @unit
     def read_frames(self, run_id: str, after: int, limit: int = 500) -> list[NumberedFrame]:
@@ -51,7 +51,7 @@ class Frames(State):
         first = max(after + 1, ends.first)
         numbers = range(first, min(ends.last, first + max(limit, 0) - 1) + 1)
         rows = [self.frames[run_id, seq] for seq in numbers]
-        return [replace(row, error=copied(row.error)) for row in rows]
+        return [row if row.error is None else replace(row, error=copied(row.error)) for row in rows]
 
     @unit
     def has_frames(self, run_id: str) -> bool:

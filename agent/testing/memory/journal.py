@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from agent.domain.canonical import canonical_json
 from agent.domain.commands import Effect, RunStart
@@ -30,7 +31,7 @@ class Journal(State):
     def begin_effect(self, lease: RunLease, effect: Effect) -> bool:
         run = self._held(lease)
         repeated = (run.effect_position, run.effect_name) == (effect.position, effect.name)
-        self._mark(run, effect)
+        self.run_rows.put(run.id, replace(run, **_marker(effect)))
         return repeated
 
     @unit
@@ -47,10 +48,10 @@ class Journal(State):
         start: RunStart | None = None,
     ) -> bool:
         recorded = [journaled(step) for step in steps]
-        columns = started(start) if start is not None else {}
+        columns = _marker(effect) | ({} if start is None else started(start))
         run = self._held(lease)
         self.add_steps(run.id, recorded)
-        self._mark(replace(run, recoveries=0, **columns), effect)
+        self.run_rows.put(run.id, replace(run, recoveries=0, **columns))
         return run.cancel_requested_at is not None
 
     def add_steps(self, run_id: str, steps: Sequence[Step]) -> None:
@@ -69,16 +70,19 @@ class Journal(State):
             raise LeaseLost
         return run
 
-    def _mark(self, run: Run, effect: Effect | None) -> None:
-        position, name = (None, None) if effect is None else (effect.position, exact("name", effect.name, NAME))
-        self.run_rows.put(run.id, replace(run, effect_position=position, effect_name=name))
+
+def _marker(effect: Effect | None) -> dict[str, Any]:
+    """The columns of the attempt marker, None clears it."""
+    if effect is None:
+        return {"effect_position": None, "effect_name": None}
+    return {"effect_position": effect.position, "effect_name": exact("name", effect.name, NAME)}
 
 
 def journaled(step: Step) -> Step:
     """The payload as its first execution is handed it back: after a round trip through canonical JSON."""
     payload = json.loads(canonical_json(step.payload))
-    return replace(step, name=exact("name", step.name, NAME), payload=payload)
+    return Step(position=step.position, name=exact("name", step.name, NAME), payload=payload)
 
 
 def _shown(step: Step) -> Step:
-    return replace(step, payload=copied(step.payload))
+    return Step(position=step.position, name=step.name, payload=copied(step.payload))

@@ -16,6 +16,17 @@ from agent.testing.memory.threads import Threads
 from agent.testing.memory.unit import unit
 from agent.testing.memory.values import ID, NAME, WORD, cleaned, copied, exact, listed
 
+_JSON = (
+    "tool_calls",
+    "tool_results",
+    "attachments",
+    "follow_ups",
+    "usage",
+    "ui",
+    "feedback",
+    "action_proposal_outcome",
+)
+
 
 class Messages(Threads):
     @unit
@@ -171,17 +182,8 @@ def _blank(message: Message) -> bool:
 
 def _shown(message: Message) -> Message:
     """The row with JSON of its own."""
-    return replace(
-        message,
-        tool_calls=copied(message.tool_calls),
-        tool_results=copied(message.tool_results),
-        attachments=copied(message.attachments),
-        follow_ups=copied(message.follow_ups),
-        usage=copied(message.usage),
-        ui=copied(message.ui),
-        feedback=copied(message.feedback),
-        action_proposal_outcome=copied(message.action_proposal_outcome),
-    )
+    held = {name: getattr(message, name) for name in _JSON if getattr(message, name) is not None}
+    return replace(message, **{name: copied(value) for name, value in held.items()}) if held else message
 
 
 def _for_turn(message: Message) -> TurnMessage:
