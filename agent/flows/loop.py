@@ -7,6 +7,7 @@ answer and one a batch of tools; the last answer commits together with the title
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from agent.conf import agent_settings
@@ -27,14 +28,14 @@ from agent.flows.journal import Attempt, Journal, NotSettled, Unit
 from agent.flows.model_call import Answer, ModelCall
 from agent.flows.settlement import Leftovers
 from agent.flows.tool_step import ToolStep
-from agent.flows.tools import Offered, offer
+from agent.flows.tools import Offered, ToolResult, offer
 from agent.registry import (
     ToolContext,
     provider_for,
     registry,
     resolve_history,
 )
-from agent.sinks.writer import FrameWriter
+from agent.sinks.writer import Done, FrameWriter
 from agent.store import in_store
 from agent.store.base import AgentStore
 
@@ -137,13 +138,12 @@ class Turn:
         if not attempt.done:
             self._answer = await self._driver.abortable(self._ask(step, attempt, offered))
             offered = await self._still_open(offered, self._answer)
-        told, tools, refused = await in_store(self._record_answer, step, attempt, offered)
-        if tools is None:
-            self._finish(told)
-            return None
-        for frame in refused:
-            self.writer.write(frame)
-        return await self._run_tools(step, told, tools, last=last)
+        told, tools = await self._unit(partial(self._record_answer, step, attempt, offered))
+        return None if tools is None else await self._run_tools(step, told, tools, last=last)
+
+    async def _unit(self, work: Callable[[], Done[T]]) -> T:
+        """A unit of work in one hop, with the frames behind its commit."""
+        return await self.writer.behind(in_store, work)
 
     async def _still_open(self, offered: Sequence[Offered], answer: Answer) -> Sequence[Offered]:
         """The gates are asked again when a tool is called: what closed meanwhile was never there."""
@@ -181,9 +181,9 @@ class Turn:
 
     def _record_answer(
         self, step: int, attempt: Attempt, offered: Sequence[Offered]
-    ) -> tuple[Told, ToolStep | None, list[Frame]]:
+    ) -> Done[tuple[Told, ToolStep | None]]:
         """Record the answer; without calls the run ends with it, else the first batch of calls is admitted."""
-        answer, tools, refused = self._answer, None, []
+        answer, tools, refused = self._answer, None, list[Frame]()
 
         def record(unit: Unit) -> Told:
             return cast(Told, unit.settle(attempt, self._answer_rows, step, attempt))
@@ -203,7 +203,9 @@ class Turn:
             told = self._closing(record)
         self._call = self._answer = None
         self._taken_ids.update(call["providerCallId"] for call in told["toolCalls"])
-        return told, tools, refused
+        if tools is None:
+            return Done((told, None), self._last_frames(told), ended=True)
+        return Done((told, tools), refused)
 
     def _answer_rows(self, step: int, attempt: Attempt) -> Told:
         answer = self._answer
@@ -220,34 +222,28 @@ class Turn:
         while next_attempt is None and not over:
             self._border()
             outcomes = await tools.run()
-            settled, next_attempt, over = await in_store(self._record_tools, step, tools, outcomes, last)
-            for frame in settled:
-                self.writer.write(frame)
-        if over:
-            self._finish(told)
-            return None
-        self.writer.write(finish_frame(told))
+            next_attempt, over = await self._unit(partial(self._record_tools, step, told, tools, outcomes, last=last))
         self._shown.append(shown_answer(told, tools.results, self._provider_name))
         return next_attempt
 
     def _record_tools(
-        self, step: int, tools: ToolStep, outcomes: Sequence[Any], last: bool
-    ) -> tuple[list[Frame], Attempt | None, bool]:
+        self, step: int, told: Told, tools: ToolStep, outcomes: Sequence[ToolResult | None], *, last: bool
+    ) -> Done[tuple[Attempt | None, bool]]:
         """Record a batch; then admit the next one, or close the step and begin a model call, or end the run."""
         if not tools.more and (last or tools.ends_turn(outcomes)):
 
             def record(unit: Unit) -> list[Frame]:
-                told = tools.settle(unit, outcomes)
+                settled = tools.settle(unit, outcomes)
                 tools.close(unit, step)
-                return told
+                return settled
 
-            return self._closing(record), None, True
+            return Done((None, True), self._closing(record) + self._last_frames(told), ended=True)
         with self._journal.unit() as unit:
-            told = tools.settle(unit, outcomes)
+            settled = tools.settle(unit, outcomes)
             if tools.more:
-                return told + tools.admit_next(unit), None, False
+                return Done((None, False), settled + tools.admit_next(unit))
             tools.close(unit, step)
-            return told, unit.mark(f"llm:{step + 1}"), False
+            return Done((unit.mark(f"llm:{step + 1}"), False), [*settled, finish_frame(told)])
 
     def _closing(self, record: Callable[[Unit], T]) -> T:
         """A unit that settles the run too. Asked to stop meanwhile, it records its work and the run is cancelled."""
@@ -275,10 +271,8 @@ class Turn:
         self.store.release_active_run(self.run.thread_id, self.run.id, title=self._title)
         return {"outcome": RunStatus.COMPLETED, "started": None}
 
-    def _finish(self, told: Told) -> None:
-        self.writer.write(finish_frame(told))
-        if self._title is not None:
-            self.writer.write(frames.title(self._title))
+    def _last_frames(self, told: Told) -> list[Frame]:
+        return [finish_frame(told), *([] if self._title is None else [frames.title(self._title)])]
 
     def _tool_context(self, call_id: str) -> ToolContext:
         return contexts.for_tool(

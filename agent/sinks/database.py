@@ -76,8 +76,8 @@ class DatabaseSink:
     def _writer(self, run_id: str, attempt: int) -> FrameWriter:
         recent = self._recent[run_id] = Recent()
 
-        async def append(frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
-            last = await in_store(self._append, run_id, attempt, frames, error)
+        def append(frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
+            last = self._append(run_id, attempt, frames, error)
             recent.add(last - len(frames) + 1, frames, error)
             self._wakes.publish(run_id)
 
@@ -85,7 +85,7 @@ class DatabaseSink:
             self._writers.pop((run_id, attempt), None)
             asyncio.get_running_loop().call_later(KEEP_SECONDS, self._drop_recent, run_id, recent)
 
-        return FrameWriter(append, flush_ms=self._flush_ms, closed=forget)
+        return FrameWriter(append, run=in_store, flush_ms=self._flush_ms, closed=forget)
 
     def _drop_recent(self, run_id: str, recent: Recent) -> None:
         if self._recent.get(run_id) is recent:

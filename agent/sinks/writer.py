@@ -4,19 +4,39 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any, Generic, ParamSpec, Protocol, TypeVar
 
 from agent.domain.frames import encode, is_text
 from agent.domain.model_calls import Frame
+
+P = ParamSpec("P")
+T = TypeVar("T")
+U = TypeVar("U")
 
 FLUSH_MS = 50
 FIRST_TEXT_AFTER = frozenset({"step-start", "step-restart"})
 
 
 class Append(Protocol):
-    """Store rows of a run's stream: frames as text, the last of them maybe the terminal row (None, with its error)."""
+    """Store rows of a stream, on any thread: frames as text, the last one maybe the terminal row (None, its error)."""
 
-    def __call__(self, frames: Sequence[str | None], error: dict[str, Any] | None) -> Awaitable[None]: ...
+    def __call__(self, frames: Sequence[str | None], error: dict[str, Any] | None) -> None: ...
+
+
+class Run(Protocol):
+    """Where rows are stored: on a thread that may wait, or right here."""
+
+    def __call__(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Awaitable[T]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Generic[T]):
+    """What a unit of work came to, and the frames that its commit makes true; `ended` closes the stream with them."""
+
+    result: T
+    frames: Sequence[Frame] = ()
+    ended: bool = False
 
 
 class FrameWriter:
@@ -27,8 +47,11 @@ class FrameWriter:
     `flush_ms` from the first gathered delta, and before any other frame.
     """
 
-    def __init__(self, append: Append, *, flush_ms: int = FLUSH_MS, closed: Callable[[], None] | None = None) -> None:
-        self._append = append
+    def __init__(
+        self, append: Append, *, run: Run, flush_ms: int = FLUSH_MS, closed: Callable[[], None] | None = None
+    ) -> None:
+        self._append, self._run = append, run
+        self._lent = False  # a unit of work has the rows that waited, and comes back with more
         self._flush_seconds = flush_ms / 1000
         self._closed = closed
         self._text: list[str] = []
@@ -58,6 +81,34 @@ class FrameWriter:
     def write_soon(self, frame: Frame) -> None:
         """Take a frame from any thread."""
         self._loop.call_soon_threadsafe(self.write, frame)
+
+    async def behind(self, run: Run, work: Callable[[], Done[U]]) -> U:
+        """Do a unit of work, and store behind its commit, in the same hop, what waited and what it made true."""
+        self._lent = True
+        try:
+            self._give_text()
+            await self._stored()
+            rows, self._rows = self._rows, []
+            done = await run(self._work, work, rows)
+        finally:
+            self._lent = False
+            self._store_soon()
+        self._ended |= done.ended
+        return done.result
+
+    def _work(self, work: Callable[[], Done[U]], rows: list[str | None]) -> Done[U]:
+        try:
+            done = work()
+        except BaseException:
+            if rows:  # what was said before is not undone
+                self._append(rows, None)
+            raise
+        rows += [encode(frame) for frame in done.frames]
+        if done.ended:
+            rows.append(None)
+        if rows:
+            self._append(rows, None)
+        return done
 
     async def flush(self) -> None:
         """Return when everything written so far is stored."""
@@ -114,14 +165,17 @@ class FrameWriter:
 
     def _give(self, row: str | None) -> None:
         self._rows.append(row)
-        if self._task is None:
+        self._store_soon()
+
+    def _store_soon(self) -> None:
+        if self._rows and self._task is None and not self._lent:
             self._task = self._loop.create_task(self._store())
 
     async def _store(self) -> None:
         try:
-            while self._rows:
+            while self._rows and not self._lent:
                 rows, self._rows = self._rows, []
-                await self._append(rows, self._error if rows[-1] is None else None)
+                await self._run(self._append, rows, self._error if rows[-1] is None else None)
         except BaseException as failure:
             self._failure = failure
             if not isinstance(failure, Exception) and not getattr(failure, "agent_signal", False):
