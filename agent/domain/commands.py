@@ -116,6 +116,17 @@ class ApprovalFilter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SaveSummary:
+    """The summary of a thread's messages up to `up_to_seq`, made under one history policy."""
+
+    thread_id: str
+    policy_fingerprint: str
+    up_to_seq: int
+    text: str
+    model_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordUsage:
     """One model call for the ledger. The store prices it with the price in force now."""
 

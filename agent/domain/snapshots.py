@@ -94,6 +94,20 @@ class ThreadPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSummary:
+    """What stands for the messages up to `up_to_seq` that a history policy no longer sends, in a model's words."""
+
+    id: str
+    thread_id: str
+    up_to_seq: int
+    text: str
+    policy_fingerprint: str
+    model_id: str
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadScope:
     """Whose a thread is; deleted threads have one too."""
 

@@ -9,14 +9,17 @@ from django.core.signals import setting_changed
 
 from agent.conf import agent_settings
 from agent.db import in_db
+from agent.domain.snapshots import ThreadPage
 from agent.store.base import CAPABILITIES, REQUIRED, AgentStore, UnitOfWork
 from agent.store.conversations import (
     DefaultAgentReader,
     FeedbackStore,
     MessageStore,
     MessageUiStore,
+    SummaryStore,
     ThreadPatchStore,
     ThreadStore,
+    ThreadTurnQuery,
     ThreadTurnReader,
     ToolCallStore,
 )
@@ -37,8 +40,11 @@ __all__ = [
     "MessageUiStore",
     "OrmStore",
     "RunStore",
+    "SummaryStore",
+    "ThreadPage",
     "ThreadPatchStore",
     "ThreadStore",
+    "ThreadTurnQuery",
     "ThreadTurnReader",
     "ToolCallStore",
     "UnitOfWork",

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict
 
 from agent.domain.actor import Actor, Owner
 from agent.domain.commands import (
     AppendMessage,
     ApprovalFilter,
     RecordToolCall,
+    SaveSummary,
     ThreadPatch,
     ToolCallPatch,
     ToolDecision,
@@ -21,6 +22,7 @@ from agent.domain.snapshots import (
     JsonList,
     Message,
     PendingApproval,
+    StoredSummary,
     ThreadDetail,
     ThreadPage,
     ThreadScope,
@@ -78,12 +80,28 @@ class ThreadPatchStore(Protocol):
     def update_thread(self, thread_id: str, patch: ThreadPatch) -> ThreadSummary | None: ...
 
 
+class ThreadTurnQuery(TypedDict, total=False):
+    """Which page of a thread: the newest `message_limit` (None = all) below `before_seq` (None = from the end)."""
+
+    message_limit: int | None
+    before_seq: int | None
+
+
 class ThreadTurnReader(Protocol):
     """Capability `turn_reader`: what a turn needs of a thread, at a cost that does not grow with it."""
 
     def load_thread_for_turn(
         self, thread_id: str, *, message_limit: int | None = None, before_seq: int | None = None
     ) -> ThreadPage | None: ...
+
+
+class SummaryStore(Protocol):
+    """Capability `summaries`: what stands for the messages that a history policy has dropped."""
+
+    def thread_summary(self, thread_id: str, policy_fingerprint: str) -> StoredSummary | None: ...
+
+    def save_thread_summary(self, summary: SaveSummary) -> bool:
+        """Keep it only over a lower `up_to_seq` of the same thread and policy; False, too, for an unknown thread."""
 
 
 class DefaultAgentReader(Protocol):

@@ -10,6 +10,7 @@ from agent.store.orm.journal import OrmJournal
 from agent.store.orm.ledger import OrmLedger
 from agent.store.orm.messages import OrmMessages
 from agent.store.orm.runs import OrmRuns
+from agent.store.orm.summaries import OrmSummaries
 from agent.store.orm.thread_copies import OrmThreadCopies
 from agent.store.orm.threads import OrmThreads
 from agent.store.orm.tool_calls import OrmToolCalls
@@ -20,6 +21,7 @@ class OrmStore(
     OrmThreads,
     OrmThreadCopies,
     OrmTurnReader,
+    OrmSummaries,
     OrmMessages,
     OrmToolCalls,
     OrmApprovals,

@@ -10,7 +10,7 @@ from agent.domain.actor import Actor
 from agent.domain.commands import UNSET
 from agent.domain.ledger import ModelPrice, UsageEntry
 from agent.domain.runs import Run
-from agent.domain.snapshots import Message, ThreadSummary, ToolCall, TurnMessage
+from agent.domain.snapshots import Message, StoredSummary, ThreadSummary, ToolCall, TurnMessage
 
 Values = Mapping[str, Any]
 
@@ -24,6 +24,7 @@ def _columns(value: type, *but: str) -> tuple[str, ...]:
 THREAD = _columns(ThreadSummary, "last_message_preview")
 MESSAGE = _columns(Message, "approvals")
 TURN_MESSAGE = _columns(TurnMessage)
+SUMMARY = _columns(StoredSummary)
 TOOL_CALL = _columns(ToolCall)
 RUN = _columns(Run)
 USAGE = _columns(UsageEntry)

@@ -15,6 +15,7 @@ from agent.testing.contracts.round_trip import ROUND_TRIP_CONTRACT
 from agent.testing.contracts.rows import EVERY_MESSAGE_FIELD
 from agent.testing.contracts.runs import RUN_CONTRACT
 from agent.testing.contracts.store import SettableClock, StoreCase, StoreSubject
+from agent.testing.contracts.summaries import SUMMARY_CONTRACT
 from agent.testing.contracts.threads import THREAD_CONTRACT
 from agent.testing.contracts.tool_calls import TOOL_CALL_CONTRACT
 from agent.testing.contracts.unit import UNIT_OF_WORK_CONTRACT
@@ -31,6 +32,7 @@ STORE_CONTRACTS: dict[str, list[StoreCase]] = {
     "runs": RUN_CONTRACT,
     "frames": FRAME_CONTRACT,
     "idempotency": IDEMPOTENCY_CONTRACT,
+    "summaries": SUMMARY_CONTRACT,
     "blank history": BLANK_HISTORY_CONTRACT,
     "bounded reads": BOUNDED_READ_CONTRACT,
 }
@@ -48,6 +50,7 @@ __all__ = [
     "ROUND_TRIP_CONTRACT",
     "RUN_CONTRACT",
     "STORE_CONTRACTS",
+    "SUMMARY_CONTRACT",
     "THREAD_CONTRACT",
     "TOOL_CALL_CONTRACT",
     "UNIT_OF_WORK_CONTRACT",

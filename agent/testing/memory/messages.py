@@ -128,6 +128,9 @@ class Messages(Threads):
             for call_id in self.calls_of_message.keys(message_id):
                 self.calls.drop(call_id)
             self.messages.drop(message_id)
+        for summary in self.summaries_of_thread.keys(thread_id):
+            if self.summaries[summary].up_to_seq >= seq:
+                self.summaries.drop(summary)
         self.touch(thread_id)
         return len(dropped)
 

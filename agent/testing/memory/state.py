@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from agent.domain.ids import new_id as default_id
 from agent.domain.ledger import ModelPrice, UsageEntry
 from agent.domain.runs import Run, Step
-from agent.domain.snapshots import IdempotencyOutcome, Message, NumberedFrame, ToolCall
+from agent.domain.snapshots import IdempotencyOutcome, Message, NumberedFrame, StoredSummary, ToolCall
 from agent.testing.memory.unit import Index, Table, UnitOfWork
 
 
@@ -83,6 +83,8 @@ class State(UnitOfWork):
         self.calls_of_message = self.calls.index(lambda row: row.message_id)
         self.calls_of_run = self.calls.index(lambda row: row.run_id)
         self.call_of_provider = self.calls.index(lambda row: (row.run_id, row.provider_call_id))
+        self.summaries: Table[tuple[str, str], StoredSummary] = Table(self._log)
+        self.summaries_of_thread = self.summaries.index(lambda row: row.thread_id)
         self.keys: Table[tuple[str, str], KeyRow] = Table(self._log)
 
     def _make_runs(self) -> None:

@@ -66,6 +66,8 @@ class Threads(State):
             self.calls.drop(call_id)
         for message_id in reversed(self.messages_of_thread.keys(thread_id)):
             self.messages.drop(message_id)
+        for summary in self.summaries_of_thread.keys(thread_id):
+            self.summaries.drop(summary)
         runs = self.runs_of_thread.keys(thread_id)
         for run_id in runs:
             self.journals.drop(run_id)

@@ -6,13 +6,15 @@ from hypothesis import strategies as st
 from hypothesis.stateful import MultipleResults, initialize, multiple, rule
 
 from agent.domain.actor import Actor
-from agent.domain.commands import UNSET, AppendMessage, ThreadPatch
+from agent.domain.commands import UNSET, AppendMessage, SaveSummary, ThreadPatch
 from agent.domain.snapshots import Json
 from tests.store.twins.machine import ACTORS, Twins, actors, good_names, json_values, limits, names, runs, texts
 
 unset_or = st.just(UNSET)
 items = st.sampled_from([[], [{"id": "call-0", "name": "find"}, {"id": "call-1"}], [{"id": "x", "deep": ["call-0"]}]])
 nobody = st.just("nobody")
+POLICIES = ["policy", "Policy", "policy "]
+policies = st.sampled_from([*POLICIES, "p" * 65])
 
 
 class Conversation(Twins):
@@ -167,6 +169,22 @@ class Conversation(Twins):
     def read_page(self, thread: str, limit: int | None, before: int | None) -> None:
         self.both(lambda store: store.load_thread_for_turn(thread, message_limit=limit, before_seq=before))
 
+    @rule(
+        thread=Twins.threads | nobody,
+        policy=policies,
+        up_to_seq=st.sampled_from([0, 1, 2, 3, 99]),
+        text=texts,
+        model=st.sampled_from(["m", "m\x00" * 70]),
+        undo=st.sampled_from([False, False, True]),
+    )
+    def summarize(self, thread: str, policy: str, up_to_seq: int, text: str, model: str, undo: bool) -> None:
+        made = SaveSummary(thread_id=thread, policy_fingerprint=policy, up_to_seq=up_to_seq, text=text, model_id=model)
+        self.both(lambda store: store.save_thread_summary(made), undo=undo)
+
+    @rule(thread=Twins.threads | nobody, policy=policies)
+    def read_summary(self, thread: str, policy: str) -> None:
+        self.both(lambda store: store.thread_summary(thread, policy))
+
     @rule(thread=Twins.threads | nobody, run=runs, limit=limits)
     def read(self, thread: str, run: str, limit: int) -> None:
         self.both(lambda store: store.messages_of_run(thread, run))
@@ -182,6 +200,8 @@ class Conversation(Twins):
             self.both(lambda store, key=thread: store.thread_scope(key))  # type: ignore[misc]
             self.both(lambda store, key=thread: store.owner_of_thread(key))  # type: ignore[misc]
             self.both(lambda store, key=thread: store.persona_for_thread(key))  # type: ignore[misc]
+            for policy in POLICIES:
+                self.both(lambda store, key=thread, policy=policy: store.thread_summary(key, policy))  # type: ignore[misc]
         for actor in ACTORS:
             self.both(lambda store, actor=actor: store.list_threads(actor))  # type: ignore[misc]
             self.both(lambda store, actor=actor: store.thread_by_external_id(actor.ref, "x"))  # type: ignore[misc]
