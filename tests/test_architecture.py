@@ -29,11 +29,13 @@ def sources() -> tuple[Path, ...]:
     """The files of the repository, found without git: a newcomer may have unpacked an archive."""
     tops = [top for top in ROOT.iterdir() if top.name in {".ci", ".gitignore"} or top.name[0] not in "._"]
     found = [path for top in tops for path in ([top] if top.is_file() else top.rglob("*"))]
-    return tuple(
-        path
-        for path in found
-        if path.is_file() and not MADE & {*path.relative_to(ROOT).parts} and ".sqlite3" not in path.name
-    )
+    return tuple(path for path in found if path.is_file() and not _made(path) and ".sqlite3" not in path.name)
+
+
+def _made(path: Path) -> bool:
+    """What a command left behind: also a hidden folder somewhere below, such as an environment of a bench."""
+    parts = path.relative_to(ROOT).parts
+    return not MADE.isdisjoint(parts) or any(part[0] == "." for part in parts[1:-1])
 
 
 def modules(*packages: str) -> Iterator[tuple[str, ast.Module]]:

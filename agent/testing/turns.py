@@ -12,6 +12,7 @@ from typing import Any
 from django.test import override_settings
 
 from agent.conf import written_settings
+from agent.db import close_threads
 from agent.domain.actor import Actor
 from agent.domain.runs import Run
 from agent.domain.snapshots import Message
@@ -54,13 +55,14 @@ class HeldRunner:
 
 @contextmanager
 def held_runner() -> Iterator[HeldRunner]:
-    """Put a `HeldRunner` in this process's place for a while."""
+    """Put a `HeldRunner` in this process's place for a while; no connection of ours outlives it."""
     held = HeldRunner()
     before = dispatch.use(held)
     try:
         yield held
     finally:
         dispatch.use(before)
+        close_threads()  # PostgreSQL drops no test database that somebody is connected to
 
 
 def drive_run(run_id: str, *, meanwhile: Callable[[Driver], object] | None = None) -> Run:
