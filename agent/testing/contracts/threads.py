@@ -33,6 +33,7 @@ def _promote(subject: StoreSubject) -> None:
     for _ in range(2):
         store.promote_thread(thread_id)
         same(listed(store), [thread_id], "after")
+        same(store.list_threads(ANA)[0].transient, False, "its flag")
     store.promote_thread("nobody")
 
 
@@ -199,6 +200,35 @@ def _first_message(subject: StoreSubject) -> None:
     answer(store, made[0].id, "a1")
     detail = store.get_thread(made[0].id)
     same([(m.seq, m.content) for m in (detail.messages if detail else ())], [(1, "q1"), (2, "a1")], "messages")
+
+
+@case(THREAD_CONTRACT, "27 feedback is set and cleared on answers of live threads, and on nothing else")
+def _feedback(subject: StoreSubject) -> None:
+    store = subject.store
+    thread_id = new_thread(store)
+    asked, given = say(store, thread_id, run_id="run-1"), answer(store, thread_id, run_id="run-1")
+    vote = {"value": "up", "comment": "a\x00"}
+    same([store.set_message_feedback(key, vote) for key in (given.id, asked.id, "nobody")], [True, False, False], "set")
+    same([m.feedback for m in store.messages_of_run(thread_id, "run-1") or ()], [None, vote], "stored")
+    same(store.set_message_feedback(given.id, None), True, "cleared")
+    same([m.feedback for m in store.messages_of_run(thread_id, "run-1") or ()], [None, None], "after it")
+    same([store.thread_of_message(key) for key in (given.id, "nobody")], [thread_id, None], "thread_of_message")
+    store.soft_delete_thread(thread_id)
+    same([store.set_message_feedback(given.id, vote), store.thread_of_message(given.id)], [False, None], "deleted")
+
+
+@case(THREAD_CONTRACT, "28 components and follow-ups are replaced; nothing is stored as absent")
+def _amended(subject: StoreSubject) -> None:
+    store = subject.store
+    thread_id = new_thread(store)
+    message = answer(store, thread_id, run_id="run-1")
+    for ui, follow_ups in (([{"id": "u1"}], ["a", "b"]), ([{"id": "u2"}], ["c"]), ([], [])):
+        store.set_message_ui(message.id, ui)
+        store.set_message_follow_ups(message.id, follow_ups)
+        [stored] = store.messages_of_run(thread_id, "run-1") or [message]
+        same((stored.ui, stored.follow_ups), (ui or None, follow_ups or None), "ui and follow-ups")
+    store.set_message_ui("nobody", [])
+    store.set_message_follow_ups("nobody", [])
 
 
 @case(THREAD_CONTRACT, "24 a title is set, bounded and cleaned; a name that does not fit is refused")

@@ -8,6 +8,7 @@ from functools import partial
 from agent.domain.actor import Actor
 from agent.domain.commands import ToolCallPatch, ToolDecision
 from agent.domain.snapshots import ToolCall
+from agent.domain.states import ToolCallStatus
 from agent.errors import NotFound
 from agent.store.base import AgentStore
 from agent.testing.contracts.base import ContractMismatch, expect, same
@@ -96,6 +97,23 @@ def _patch(subject: StoreSubject) -> None:
     call = stored_call(store)
     same((call.status, call.error, call.output, call.input), ("failed", "no\ufffd", None, {"n": 1}), "the row")
     expect(not store.update_tool_call("nobody", ToolCallPatch(error="x")), "an unknown call")
+
+
+@case(TOOL_CALL_CONTRACT, "03c a call takes only the statuses that its own leads to")
+def _moves(subject: StoreSubject) -> None:
+    store = subject.store
+    message = called_message(store)
+    ways = {
+        "running": ["running", "executed", "auto_executed", "failed"],
+        "pending_approval": ["pending_approval", "executed", "rejected", "failed", "expired"],
+    }
+    for seen, allowed in ways.items():
+        for new in ToolCallStatus:
+            call_id = new_call(store, message, f"{seen} to {new}", status=seen)
+            moved = store.update_tool_call(call_id, ToolCallPatch(status=new.value))
+            same(
+                (moved, stored_call(store, call_id).status), (new in allowed, new if new in allowed else seen), call_id
+            )
 
 
 @case(TOOL_CALL_CONTRACT, "04 tool results are replaced, never appended; nothing is stored as absent")
