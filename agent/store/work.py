@@ -68,8 +68,20 @@ class RunStore(Protocol):
     def request_cancel(self, run_id: str) -> str:
         """`requested`, `settle_now` (queued or waiting), `over` or `unknown`; the first time stays."""
 
-    def lapsed_runs(self, now: datetime, limit: int, queued_for: int = 60) -> list[Run]: ...
+    def lapsed_runs(self, now: datetime, limit: int, queued_for: int = 60) -> list[Run]:
+        """Lost runs, oldest first: `queued`, or `running` under a lapsed lease.
+
+        Not those that were handed over in the last `queued_for` seconds; of a lapsed lease counts what came after.
+        """
+
     def mark_dispatched(self, run_ids: Sequence[str]) -> None: ...
+
+    def lease_owners(self) -> list[str]:
+        """Who works on runs, each once."""
+
+    def lapse_leases(self, owners: Sequence[str]) -> int:
+        """Let the leases of workers that are known to be gone lapse now; how many."""
+
     def owner_of_active_run(self, run_id: str) -> Owner | None: ...
     def run_scope(self, run_id: str) -> RunScope | None: ...
 
@@ -97,9 +109,9 @@ class JournalStore(Protocol):
     ) -> bool:
         """Record neighbouring steps in one insert, guarded by the lease: one update, one insert.
 
-        Clears the attempt marker or sets it to `effect`; `start` fills what the run is known to be. Recoveries fall
-        to 0. A taken position or another holder raises `LeaseLost`. Answers whether a cancel was requested (read in
-        the same statement where the database can).
+        Clears the attempt marker or sets it to `effect`; `start` fills what the run is known to be. With steps,
+        recoveries fall to 0. A taken position or another holder raises `LeaseLost`. Answers whether a cancel was
+        requested (read in the same statement where the database can).
         """
 
 
@@ -121,6 +133,12 @@ class FrameStore(Protocol):
     def remove_frames(self, run_ids: Sequence[str]) -> int: ...
     def lapsed_streams(self, cutoff_ms: int, limit: int = 200) -> list[str]: ...
     def last_seq(self, run_id: str) -> int: ...
+
+    def end_stream(self, run_id: str, frames: Sequence[str], error: dict[str, Any] | None = None) -> bool:
+        """Append last frames and the terminal row, unless the stream has one; one of several at once does it."""
+
+    def unended_streams(self, since: datetime, until: datetime, limit: int) -> list[str]:
+        """Runs settled in [since, until) whose stream has frames and no terminal row, oldest first."""
 
 
 class IdempotencyStore(Protocol):

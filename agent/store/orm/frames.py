@@ -90,6 +90,27 @@ class OrmFrames(OrmUnit):
         row = _last.first(self.db, run=run_id) or _run.first(self.db, run=run_id)
         return 0 if row is None else row[0]
 
+    def end_stream(self, run_id: str, frames: Sequence[str], error: dict[str, Any] | None = None) -> bool:
+        last_rows: list[Texts] = [(frame, None) for frame in frames]
+        with self.joined():
+            # Several may end the stream of a run that nobody drives any more: they stand in line at its row.
+            Run.objects.using(self.db).select_for_update().filter(pk=run_id).values_list("pk").first()
+            last = (
+                StreamFrame.objects.using(self.db).filter(run_id=run_id).order_by("-seq").values_list("frame").first()
+            )
+            if last == (None,):
+                return False
+            self._append(run_id, [*last_rows, (None, None if error is None else compact_json(error))], None)
+        return True
+
+    def unended_streams(self, since: datetime, until: datetime, limit: int) -> list[str]:
+        if limit <= 0:
+            return []
+        last = StreamFrame.objects.filter(run_id=OuterRef("pk")).order_by("-seq").values("frame")[:1]
+        settled = Run.objects.using(self.db).filter(settled_at__gte=since, settled_at__lt=until)
+        unended = settled.annotate(last_frame=Subquery(last)).exclude(last_frame=None).order_by("settled_at", "id")
+        return list(unended.values_list("id", flat=True)[:limit])
+
     def remove_frames(self, run_ids: Sequence[str]) -> int:
         with self.joined():
             return remove(self.db, run_ids)

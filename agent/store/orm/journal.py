@@ -93,8 +93,10 @@ def _record(names: tuple[str, ...], *, with_steps: bool, returning: tuple[str, .
         runs = held(Run.objects.filter(pk=Slot("run")))
         return with_free_positions(runs) if with_steps else runs
 
-    marker = {"effect_position": Slot("effect_position"), "effect_name": Slot("effect_name")}
-    return Update(mine, {"recoveries": 0, **marker, **{name: Slot(name) for name in names}}, returning=returning)
+    changes: dict[str, object] = {name: Slot(name) for name in ("effect_position", "effect_name", *names)}
+    if with_steps:  # a marker alone is no progress: a run that dies in the same effect each time is given up
+        changes["recoveries"] = 0
+    return Update(mine, changes, returning=returning)
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,17 @@ class OrmLeases(OrmUnit):
         children = Run.objects.using(self.db).filter(parent_call_id__in=call_ids)
         return not children.filter(status__in=TERMINAL_RUN).exists()
 
+    def lease_owners(self) -> list[str]:
+        running = Run.objects.using(self.db).filter(status=RunStatus.RUNNING)
+        return sorted(owner for owner in running.values_list("lease_owner", flat=True).distinct() if owner)
+
+    def lapse_leases(self, owners: Sequence[str]) -> int:
+        if not owners:
+            return 0
+        now = self.clock()
+        held_by_them = Run.objects.using(self.db).filter(status=RunStatus.RUNNING, lease_owner__in=owners)
+        return held_by_them.filter(lease_expires_at__gt=now).update(lease_expires_at=now)
+
     def wake_run(self, run_id: str) -> bool:
         waiting = Run.objects.using(self.db).filter(pk=run_id, status=RunStatus.WAITING)
         return waiting.update(status=RunStatus.QUEUED, dispatched_at=None) == 1

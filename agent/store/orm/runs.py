@@ -162,7 +162,9 @@ class OrmRuns(OrmLeases):
         if limit <= 0:
             return []
         unheard = Q(dispatched_at=None) | Q(dispatched_at__lte=now - timedelta(seconds=queued_for))
-        lost = Q(status=RunStatus.RUNNING, lease_expires_at__lte=now) | Q(status=RunStatus.QUEUED) & unheard
+        lapsed = Q(status=RunStatus.RUNNING, lease_expires_at__lte=now)
+        silent = lapsed & (unheard | Q(dispatched_at__lt=F("lease_expires_at")))  # not handed over since it lapsed
+        lost = silent | Q(status=RunStatus.QUEUED) & unheard
         found = Run.objects.using(self.db).filter(lost).order_by("created_at", "id").values(*rows.RUN)
         return [rows.run(row) for row in found[:limit]]
 

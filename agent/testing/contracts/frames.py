@@ -7,7 +7,7 @@ from functools import partial
 from agent.errors import LeaseLost
 from agent.testing.contracts.base import ContractMismatch, expect, same
 from agent.testing.contracts.rows import claimed, completed, new_run, running, stored_run
-from agent.testing.contracts.store import StoreCase, StoreSubject, case
+from agent.testing.contracts.store import START, StoreCase, StoreSubject, case
 
 FRAME_CONTRACT: list[StoreCase] = []
 ERROR = {"code": "run_failed", "message": "The request could not be carried out."}
@@ -123,3 +123,38 @@ def _rollback(subject: StoreSubject) -> None:
     except LeaseLost:
         pass
     same((store.last_seq("run-1"), store.append_frame("run-1", "d")), (1, 2), "numbers")
+
+
+@case(
+    FRAME_CONTRACT,
+    "08 of several that end a stream nobody drives, one does, and no other later",
+    commits=True,
+)
+def _end(subject: StoreSubject) -> None:
+    store = subject.store
+    new_run(store)
+    store.append_frames("run-1", ["a\n"])
+    error = {"code": "run_failed", "message": "m"}
+    ends = subject.parallel([partial(store.end_stream, "run-1", ["b\n"], error)] * 4)
+    same(sorted(ends), [False, False, False, True], "who ended it")
+    rows = [(row.frame, row.error) for row in store.read_frames("run-1", 0)]
+    same(rows, [("a\n", None), ("b\n", None), (None, error)], "the rows")
+    expect(store.end_stream("run-2", []), "an empty one")
+
+
+@case(FRAME_CONTRACT, "09 streams of settled runs that were left open are found: with frames, without an end")
+def _unended(subject: StoreSubject) -> None:
+    store, clock = subject.store, subject.clock
+    for run_id in ("left", "ended", "silent", "open", "early", "late"):
+        new_run(store, run_id)
+        if run_id != "silent":
+            store.append_frames(run_id, ["a\n"])
+    store.record_run_end("early", completed())
+    since = clock.advance(1)
+    for run_id in ("left", "ended", "silent"):
+        store.record_run_end(run_id, completed())
+    store.end_stream("ended", [])
+    until = clock.advance(1)
+    store.record_run_end("late", completed())
+    same(store.unended_streams(since, until, 10), ["left"], "between")
+    same(store.unended_streams(START, clock.advance(1), 2), ["early", "left"], "oldest first")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
-from agent.domain.commands import ToolCallPatch, ToolDecision
+from agent.domain.commands import Effect, ToolCallPatch, ToolDecision
 from agent.domain.runs import RunLease, Step
 from agent.errors import LeaseLost
 from agent.store.base import AgentStore
@@ -160,6 +160,31 @@ def _recoveries(subject: StoreSubject) -> None:
     store.wake_run("run-1")
     seen += [stored_run(store).recoveries, claimed(store).attempt]
     same(seen, [1, 2, 0, 0, 5], "recoveries, and the attempts in the end")
+
+
+@case(RUN_CONTRACT, "12b an attempt marker alone is no progress: only a step lets recoveries fall")
+def _marker_is_no_progress(subject: StoreSubject) -> None:
+    store, clock = subject.store, subject.clock
+    running(store)
+    for recoveries in (1, 2):
+        clock.advance(60)
+        store.record_steps(claimed(store), [], effect=Effect(position=1, name="llm:0"))
+        same(stored_run(store).recoveries, recoveries, "recoveries")
+
+
+@case(RUN_CONTRACT, "12c the leases of workers that are gone lapse at once, those of others stay")
+def _gone_workers(subject: StoreSubject) -> None:
+    store, clock = subject.store, subject.clock
+    for run_id, owner in (("run-1", "gone"), ("run-2", "here"), ("run-3", "gone")):
+        new_run(store, run_id)
+        claimed(store, run_id, owner=owner)
+    store.park_run(running(store, "run-4"), [])
+    new_run(store, "run-5")
+    same(store.lease_owners(), ["gone", "here"], "who works")
+    same([store.lapse_leases(owners) for owners in (["gone", "nobody"], ["gone"], [])], [2, 0, 0], "leases that lapsed")
+    same([run.id for run in store.lapsed_runs(clock.now, 10)], ["run-1", "run-3", "run-5"], "lost")
+    same(claimed(store, "run-3", owner="next").attempt, 2, "taken up")
+    same(stored_run(store, "run-2").lease_expires_at, clock.now + timedelta(seconds=60), "the other one's lease")
 
 
 @case(RUN_CONTRACT, "13 of a park and a decision at once, the run never waits with a decided call", commits=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from agent.domain.snapshots import NumberedFrame
@@ -56,6 +57,26 @@ class Frames(State):
     @unit
     def has_frames(self, run_id: str) -> bool:
         return run_id in self.streams
+
+    @unit
+    def end_stream(self, run_id: str, frames: Sequence[str], error: dict[str, Any] | None = None) -> bool:
+        if self._ended(run_id):
+            return False
+        if frames:
+            self._append(run_id, frames, None)
+        self._append(run_id, [None], copied(error))
+        return True
+
+    @unit
+    def unended_streams(self, since: datetime, until: datetime, limit: int) -> list[str]:
+        settled = [run for _, run in self.run_rows.items() if run.settled_at and since <= run.settled_at < until]
+        unended = [run for run in settled if run.id in self.streams and not self._ended(run.id)]
+        unended.sort(key=lambda run: (run.settled_at, run.id))
+        return [run.id for run in unended[: max(limit, 0)]]
+
+    def _ended(self, run_id: str) -> bool:
+        ends = self.streams.get(run_id)
+        return ends is not None and self.frames[run_id, ends.last].frame is None
 
     @unit
     def remove_frames(self, run_ids: Sequence[str]) -> int:

@@ -51,7 +51,7 @@ class Journal(State):
         columns = _marker(effect) | ({} if start is None else started(start))
         run = self._held(lease)
         self.add_steps(run.id, recorded)
-        self.run_rows.put(run.id, replace(run, recoveries=0, **columns))
+        self.run_rows.put(run.id, replace(run, recoveries=0 if recorded else run.recoveries, **columns))
         return run.cancel_requested_at is not None
 
     def add_steps(self, run_id: str, steps: Sequence[Step]) -> None:

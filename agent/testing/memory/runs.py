@@ -145,6 +145,20 @@ class Runs(Journal):
         return True
 
     @unit
+    def lease_owners(self) -> list[str]:
+        running = [self.run_rows[key] for key in self.runs_by_status.keys(RunStatus.RUNNING.value)]
+        return sorted({run.lease_owner for run in running if run.lease_owner is not None})
+
+    @unit
+    def lapse_leases(self, owners: Sequence[str]) -> int:
+        now = self.clock()
+        running = [self.run_rows[key] for key in self.runs_by_status.keys(RunStatus.RUNNING.value)]
+        theirs = [run for run in running if run.lease_owner in owners and not _lapsed(run, now)]
+        for run in theirs:
+            self._change(run, lease_expires_at=now)
+        return len(theirs)
+
+    @unit
     def wake_run(self, run_id: str) -> bool:
         run = self.run_rows.get(run_id)
         if run is None or run.status != RunStatus.WAITING:
@@ -167,7 +181,7 @@ class Runs(Journal):
         unheard = now - timedelta(seconds=queued_for)
         running = [self.run_rows[key] for key in self.runs_by_status.keys(RunStatus.RUNNING.value)]
         queued = [self.run_rows[key] for key in self.runs_by_status.keys(RunStatus.QUEUED.value)]
-        lost = [run for run in running if _lapsed(run, now)]
+        lost = [run for run in running if _lapsed(run, now) and _silent(run, unheard)]
         lost += [run for run in queued if run.dispatched_at is None or run.dispatched_at <= unheard]
         lost.sort(key=lambda run: (run.created_at, run.id))
         return [shown_run(run) for run in lost[: max(limit, 0)]]
@@ -205,6 +219,12 @@ class Runs(Journal):
 
 def _lapsed(run: Run, now: datetime) -> bool:
     return run.status == RunStatus.RUNNING and run.lease_expires_at is not None and run.lease_expires_at <= now
+
+
+def _silent(run: Run, unheard: datetime) -> bool:
+    """Whether a lapsed run was not handed over since it lapsed, or too long ago."""
+    handed_over = run.dispatched_at
+    return handed_over is None or handed_over <= unheard or handed_over < (run.lease_expires_at or unheard)
 
 
 def _owner(actor: Actor) -> Owner:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, MultipleResults, initialize, multiple, rule
 
@@ -9,6 +11,7 @@ from agent.domain.actor import Actor
 from agent.domain.commands import Effect, NewRun, RunEnd, RunStart
 from agent.domain.runs import RunLease, Step
 from agent.domain.snapshots import Json
+from agent.testing.contracts.store import START
 from tests.store.twins.machine import ACTORS, Twins, actors, calls, good_names, json_values, limits, names, runs, texts
 
 ALL_RUNS = [f"run-{number}" for number in range(4)]
@@ -124,6 +127,11 @@ class Working(Twins):
         self.both(lambda store: store.lapsed_runs(self.clock.now, limit, patience))
         self.both(lambda store: store.mark_dispatched(dispatched))
 
+    @rule(gone=st.lists(st.sampled_from(["w1", "w2"]), max_size=1))
+    def bury(self, gone: list[str]) -> None:
+        self.both(lambda store: store.lease_owners())
+        self.both(lambda store: store.lapse_leases(gone))
+
     @rule(lease=leases, position=st.sampled_from([1, 1, 2]), name=st.sampled_from(["llm:0", "llm:0", "tool:x"]))
     def begin(self, lease: RunLease, position: int, name: str) -> None:
         self.both(lambda store: store.begin_effect(lease, Effect(position=position, name=name)))
@@ -162,6 +170,10 @@ class Working(Twins):
     def write_frame(self, run: str, frame: str | None, attempt: int | None, error: Json) -> None:
         self.both(lambda store: store.append_frame(run, frame, error, attempt=attempt))
 
+    @rule(run=runs, frame=st.sampled_from(["a\n", "b\n"]), error=st.none() | st.just({"code": "run_failed"}))
+    def end_stream(self, run: str, frame: str, error: Json) -> None:
+        self.both(lambda store: store.end_stream(run, [frame], error))
+
     @rule(run=runs, after=st.integers(-1, 5), limit=limits)
     def follow(self, run: str, after: int, limit: int) -> None:
         self.both(lambda store: store.read_frames(run, after, limit))
@@ -181,4 +193,5 @@ class Working(Twins):
             self.both(lambda store, key=run: store.read_frames(key, 0))  # type: ignore[misc]
             self.both(lambda store, key=run: store.has_frames(key))  # type: ignore[misc]
         self.both(lambda store: store.lapsed_runs(self.clock.now, 100, 0))
+        self.both(lambda store: store.unended_streams(START, self.clock.now + timedelta(seconds=1), 100))
         super().compare_everything()
