@@ -15,7 +15,7 @@ from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from agent import setting_rules as rules
-from agent.domain.history import History
+from agent.domain.windows import History
 from agent.setting_rules import CatalogueModel, Rule
 
 __all__ = ["AgentSettings", "CatalogueModel", "agent_settings", "import_path", "resolved", "setting_problems"]

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from agent.domain.history import History
+from agent.domain.windows import History
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

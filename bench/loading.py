@@ -13,8 +13,9 @@ from django.db import connection, transaction
 
 from agent.domain.actor import Actor
 from agent.domain.commands import AppendMessage, RecordToolCall
-from agent.domain.history import HistoryPolicyContext, window_history
+from agent.domain.history import HistoryPolicyContext
 from agent.domain.ids import new_id
+from agent.domain.windows import window_history
 from agent.flows import history
 from agent.store import get_store
 

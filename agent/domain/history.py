@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Protocol
 
 from agent.domain.actor import Actor
-from agent.domain.snapshots import JsonList, TurnMessage
+from agent.domain.canonical import sha256_hex
+from agent.domain.snapshots import Json, JsonList, TurnMessage
+from agent.domain.text import is_exact
 from agent.errors import RunFailed
 
 MESSAGE_OVERHEAD_TOKENS = 4
 BYTES_A_TOKEN = 4
+FINGERPRINT_LENGTH = 64
+DEEPEST = 6  # how far options within options count
 
 Estimate = Callable[[TurnMessage], int]
 
@@ -38,7 +41,9 @@ class HistorySelection:
 class HistoryPolicy(Protocol):
     """Chooses what a turn carries; `select` is pure: no clock, flag, database, random.
 
-    The optional attribute `max_messages` promises that only the newest so many are ever kept, so only they are read.
+    Optional attributes: `max_messages` promises that only the newest so many are ever kept, so only they are read;
+    `summarize` (a `Summarizer`) writes what stands for the dropped messages, and may do what `select` may not;
+    `fingerprint` tells its summaries from those of other policies (default: made of its class and its options).
     """
 
     def select(self, messages: Sequence[TurnMessage], context: HistoryPolicyContext) -> HistorySelection: ...
@@ -60,80 +65,30 @@ def _json_bytes(items: JsonList | None) -> int:
     return _bytes(json.dumps(items, ensure_ascii=False, separators=(",", ":")))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class History:
-    """The bounds of the built-in window; None = no bound, and the tighter of both wins."""
-
-    max_messages: int | None = None
-    max_tokens: int | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """Keeps the newest messages that fit, and always the newest one."""
-
-    max_messages: int | None
-    max_tokens: int | None
-    estimate: Estimate = estimate_message_tokens
-
-    def select(self, messages: Sequence[TurnMessage], context: HistoryPolicyContext) -> HistorySelection:
-        """The same messages with or without those that a bounded read leaves out."""
-        cut = max(self._count_cut(len(messages)), self._token_cut(messages))
-        cut = max(0, min(cut, len(messages) - 1))
-        return HistorySelection(keep=tuple(messages[cut:]), drop=tuple(messages[:cut]))
-
-    def _count_cut(self, count: int) -> int:
-        return 0 if self.max_messages is None else max(0, count - self.max_messages)
-
-    def _token_cut(self, messages: Sequence[TurnMessage]) -> int:
-        if self.max_tokens is None:
-            return 0
-        total = 0
-        for index in range(len(messages) - 1, -1, -1):
-            total += self.estimate(messages[index])
-            if total > self.max_tokens and index < len(messages) - 1:
-                return index + 1
-        return 0
-
-    @property
-    def fingerprint(self) -> str:
-        """Equal for windows that choose alike."""
-        estimate = f"{self.estimate.__module__}.{getattr(self.estimate, '__qualname__', type(self.estimate).__name__)}"
-        return hashlib.sha256(f"window:{self.max_messages}:{self.max_tokens}:{estimate}".encode()).hexdigest()
-
-
-def window_history(
-    max_messages: int | None = None, max_tokens: int | None = None, *, estimate: Estimate = estimate_message_tokens
-) -> Window:
-    """A policy that keeps the newest messages within both bounds."""
-    return Window(max_messages=max_messages, max_tokens=max_tokens, estimate=estimate)
-
-
-UNBOUNDED = window_history()
-
-
-def as_policy(history: History | HistoryPolicy) -> HistoryPolicy:
-    """What a host declares, as a policy."""
-    if isinstance(history, History):
-        return window_history(history.max_messages, history.max_tokens)
-    return history
-
-
 def bound_problems(history: object) -> list[str]:
     """What is wrong with the declared bounds; a custom policy without bounds has none."""
     names = ("max_messages", "max_tokens")
     bounds = {name: getattr(history, name, None) for name in names}
-    return [
+    problems = [
         f"{name} is {bound!r}: a whole number from 1 up, or None for no bound"
         for name, bound in bounds.items()
         if bound is not None and (type(bound) is not int or bound < 1)
     ]
+    summarize = getattr(history, "summarize", None)
+    if not (summarize is None or isinstance(summarize, bool) or callable(summarize)):
+        problems.append(f"summarize is {summarize!r:.40}: True, False or a summarizer")
+    return problems
+
+
+def summarizes(policy: HistoryPolicy) -> bool:
+    """Whether something stands for what the policy drops."""
+    return getattr(policy, "summarize", None) is not None
 
 
 def read_limit(policy: HistoryPolicy) -> int | None:
     """How many of the newest messages the policy can see at all; None = the whole thread."""
     limit: int | None = getattr(policy, "max_messages", None)
-    return None if limit is None else max(1, limit)
+    return None if limit is None or summarizes(policy) else max(1, limit)
 
 
 def select_history(
@@ -148,3 +103,58 @@ def select_history(
             raise RunFailed(f"The history policy {type(policy).__name__} returned a message that it was not given.")
         seen.add(message.id)
     return selection
+
+
+def folds_up_to(messages: Sequence[TurnMessage], selection: HistorySelection, floor: int) -> int:
+    """The highest number below which no message is lost once the dropped ones are folded.
+
+    What is neither kept nor dropped is not told anywhere, so the cover ends below the first such message above `floor`.
+    """
+    kept, dropped = ({message.id for message in half} for half in (selection.keep, selection.drop))
+    reached = floor
+    for message in messages:
+        if message.seq <= floor:
+            continue
+        if message.id in dropped:
+            reached = message.seq
+        elif message.id not in kept:
+            break
+    return reached
+
+
+def fingerprint_of(policy: HistoryPolicy) -> str:
+    """Which policy a summary was made under: its own name of itself, else what its class and options say."""
+    own = getattr(policy, "fingerprint", None)
+    if isinstance(own, str) and 0 < len(own) <= FINGERPRINT_LENGTH and is_exact(own):
+        return own
+    return fingerprint_of_parts(policy if own is None else str(own))
+
+
+def fingerprint_of_parts(*parts: object) -> str:
+    """The same text for equal parts in every process: functions and classes count by their names."""
+    return sha256_hex([_named(part, 0) for part in parts])
+
+
+def _named(value: object, depth: int) -> Json:
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return repr(value)
+    if depth > DEEPEST:
+        return "..."
+    if isinstance(value, Mapping):
+        return {str(key): _named(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_named(item, depth + 1) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted((_named(item, depth + 1) for item in value), key=repr)
+    if hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    kind = type(value)
+    return [f"{kind.__module__}.{kind.__qualname__}", {name: _named(each, depth + 1) for name, each in _options(value)}]
+
+
+def _options(value: object) -> Iterable[tuple[str, object]]:
+    if is_dataclass(value):
+        return [(field.name, getattr(value, field.name)) for field in fields(value)]
+    return getattr(value, "__dict__", {}).items()

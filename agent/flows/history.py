@@ -1,20 +1,27 @@
-"""What a turn carries of its thread: read within bounds, repaired, chosen by the policy (spec 04 §5, §7)."""
+"""What a turn carries of its thread: read within bounds, repaired, chosen by the policy (spec 04 §5)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from agent.domain import transcript
 from agent.domain.clock import wire_time
-from agent.domain.history import HistoryPolicy, HistoryPolicyContext, Window, read_limit, select_history
-from agent.domain.snapshots import ThreadDetail, ThreadPage, TurnMessage
-from agent.errors import NotFound
+from agent.domain.history import (
+    HistoryPolicy,
+    HistoryPolicyContext,
+    HistorySelection,
+    fingerprint_of,
+    folds_up_to,
+    select_history,
+    summarizes,
+)
+from agent.domain.snapshots import StoredSummary, ThreadPage, TurnMessage
 from agent.flows.journal import Unit
+from agent.flows.pages import CHUNK, read_bounded
 from agent.store.base import AgentStore
 
-CHUNK = 100  # how many messages a token window reads at once, newest first
 OPTIONAL = (
     ("agentName", "agent_name"),
     ("toolCalls", "tool_calls"),
@@ -23,112 +30,97 @@ OPTIONAL = (
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carried:
+    """What a recorded `load:thread` gives the turn; `dropped` is what is new to fold into the summary."""
+
+    title: str
+    messages: tuple[TurnMessage, ...]
+    dropped: tuple[TurnMessage, ...] = ()
+    summary: str | None = None  # the stored one that the run starts from
+    covered: int = 0  # the number up to which that one stands for the thread
+    folds_up_to: int = 0  # the number up to which a new one will
+
+
 def load_step(
-    unit: Unit, store: AgentStore, policy: HistoryPolicy, context: HistoryPolicyContext
-) -> tuple[dict[str, Any], Sequence[TurnMessage]]:
-    """The step `load:thread`: its payload, and the messages that the turn carries.
+    unit: Unit, store: AgentStore, policy: HistoryPolicy, context: HistoryPolicyContext, *, approval_mode: str
+) -> Carried:
+    """The step `load:thread`.
 
     Runs from before the marker recorded the whole thread, and choose among it outside of the step.
     """
     if unit.patched("agent:selected-history"):
-        payload = unit.write("load:thread", load, store, policy, context)
-        return payload, messages_of(payload)
+        return _carried(unit.write("load:thread", load, store, policy, context, approval_mode=approval_mode))
     payload = unit.write("load:thread", load_whole, store, context)
-    return payload, select_history(policy, messages_of(payload), context).keep
+    messages = _messages(payload["messages"])
+    selection = select_history(policy, messages, context)
+    dropped = selection.drop if summarizes(policy) else ()
+    up_to = folds_up_to(messages, selection, 0)
+    return Carried(title=payload["title"], messages=selection.keep, dropped=dropped, folds_up_to=up_to)
 
 
-def load(store: AgentStore, policy: HistoryPolicy, context: HistoryPolicyContext) -> dict[str, Any]:
-    """The payload of `load:thread`: what is kept, and what is true of the whole thread."""
-    page = _read(store, policy, context.thread_id)
-    kept = select_history(policy, _repaired(store, page.messages), context).keep
-    return _payload(page, kept)
+def load(
+    store: AgentStore,
+    policy: HistoryPolicy,
+    context: HistoryPolicyContext,
+    *,
+    approval_mode: str = "blocking",
+    chunk: int = CHUNK,
+) -> dict[str, Any]:
+    """The payload of `load:thread`: what is kept, what is new to fold, and what is true of the whole thread."""
+    stored = _stored_summary(store, policy, context.thread_id)
+    watermark = None if stored is None else stored.up_to_seq
+    page = read_bounded(store, policy, context.thread_id, watermark=watermark, chunk=chunk)
+    selection = select_history(policy, page.messages, context)
+    payload = {**_payload(page, selection.keep), "approvalMode": approval_mode}
+    return payload | _folding(page, selection, stored) if summarizes(policy) else payload
 
 
 def load_whole(store: AgentStore, context: HistoryPolicyContext) -> dict[str, Any]:
     """The payload of runs that were recorded before `agent:selected-history`: the whole thread."""
-    page = _page(store, context.thread_id, None)
-    return _payload(page, _repaired(store, page.messages))
+    page = read_bounded(store, _Everything(), context.thread_id)
+    return _payload(page, page.messages)
 
 
-def messages_of(payload: dict[str, Any]) -> tuple[TurnMessage, ...]:
-    """The messages of a recorded `load:thread`."""
-    return tuple(_from_json(item) for item in payload["messages"])
+class _Everything:
+    """The policy of those who choose later."""
+
+    def select(self, messages: Sequence[TurnMessage], context: HistoryPolicyContext) -> HistorySelection:
+        return HistorySelection(keep=tuple(messages))
 
 
-def _read(store: AgentStore, policy: HistoryPolicy, thread_id: str) -> ThreadPage:
-    limit = read_limit(policy)
-    if limit is None and isinstance(policy, Window) and policy.max_tokens is not None:
-        return _read_by_tokens(store, policy, thread_id)
-    return _page(store, thread_id, limit)
+def _stored_summary(store: AgentStore, policy: HistoryPolicy, thread_id: str) -> StoredSummary | None:
+    if not summarizes(policy) or "summaries" not in store.capabilities:
+        return None
+    return store.thread_summary(thread_id, fingerprint_of(policy))
 
 
-def _read_by_tokens(store: AgentStore, window: Window, thread_id: str) -> ThreadPage:
-    """Newest first in chunks until the estimates pass the budget: the same choice as on the whole thread."""
-    page = _page(store, thread_id, CHUNK)
-    messages = list(page.messages)
-    estimated = sum(map(window.estimate, messages))
-    more = page.has_more
-    while more and estimated <= (window.max_tokens or 0):
-        chunk = _page(store, thread_id, CHUNK, before_seq=messages[0].seq)
-        messages[:0] = chunk.messages
-        estimated += sum(map(window.estimate, chunk.messages))
-        more = chunk.has_more
-    return ThreadPage(
-        title=page.title,
-        default_agent=page.default_agent,
-        has_assistant_message=page.has_assistant_message,
-        has_more=more,
-        messages=tuple(messages),
+def _folding(page: ThreadPage, selection: HistorySelection, stored: StoredSummary | None) -> dict[str, Any]:
+    """What is dropped and in no summary yet, and the summary that stands for the rest of what is dropped."""
+    told: dict[str, Any] = {}
+    floor = 0 if stored is None else stored.up_to_seq
+    dropped = sorted((message for message in selection.drop if message.seq > floor), key=lambda message: message.seq)
+    if dropped:
+        told["dropped"] = [_to_json(message) for message in dropped]
+        reached = folds_up_to(page.messages, selection, floor)
+        if reached != dropped[-1].seq:  # the policy tells some older message nowhere
+            told["foldsUpToSeq"] = reached
+    if stored is not None and (page.has_more or len(selection.keep) < len(page.messages)):
+        told["summary"] = {"text": stored.text, "upToSeq": stored.up_to_seq}
+    return told
+
+
+def _carried(payload: dict[str, Any]) -> Carried:
+    summary = payload.get("summary") or {"text": None, "upToSeq": 0}
+    dropped = _messages(payload.get("dropped", ()))
+    return Carried(
+        title=payload["title"],
+        messages=_messages(payload["messages"]),
+        dropped=dropped,
+        summary=summary["text"],
+        covered=summary["upToSeq"],
+        folds_up_to=payload.get("foldsUpToSeq", dropped[-1].seq if dropped else 0),
     )
-
-
-def _page(store: AgentStore, thread_id: str, limit: int | None, before_seq: int | None = None) -> ThreadPage:
-    """One bounded read; a store without `turn_reader` reads the thread whole and answers the same."""
-    if "turn_reader" in store.capabilities:
-        page = store.load_thread_for_turn(thread_id, message_limit=limit, before_seq=before_seq)
-    else:
-        detail = store.get_thread(thread_id)
-        page = None if detail is None else page_of(detail, limit, before_seq)
-    if page is None:
-        raise NotFound
-    return page
-
-
-def page_of(detail: ThreadDetail, limit: int | None, before_seq: int | None = None) -> ThreadPage:
-    """The page of a whole thread: what `load_thread_for_turn` would have answered."""
-    told = [
-        message
-        for message in detail.messages
-        if message.role != "assistant" or message.content.strip() or message.tool_calls
-    ]
-    below = [message for message in told if before_seq is None or message.seq < before_seq]
-    kept = below if limit is None else below[max(0, len(below) - max(0, limit)) :]
-    return ThreadPage(
-        title=detail.summary.title,
-        default_agent=detail.summary.default_agent,
-        has_assistant_message=any(message.role == "assistant" for message in told),
-        has_more=len(kept) < len(below),
-        messages=tuple(
-            TurnMessage(
-                id=message.id,
-                seq=message.seq,
-                role=message.role,
-                content=message.content,
-                created_at=message.created_at,
-                agent_name=message.agent_name,
-                tool_calls=message.tool_calls,
-                tool_results=message.tool_results,
-                attachments=message.attachments,
-            )
-            for message in kept
-        ),
-    )
-
-
-def _repaired(store: AgentStore, messages: Sequence[TurnMessage]) -> list[TurnMessage]:
-    dangling = transcript.dangling_calls(messages)
-    outcomes = store.tool_call_outcomes(dangling) if dangling else {}
-    return transcript.repair(messages, outcomes)
 
 
 def _payload(page: ThreadPage, kept: Sequence[TurnMessage]) -> dict[str, Any]:
@@ -149,6 +141,10 @@ def _to_json(message: TurnMessage) -> dict[str, Any]:
     }
     told.update((name, value) for name, field in OPTIONAL if (value := getattr(message, field)) is not None)
     return told
+
+
+def _messages(items: Sequence[dict[str, Any]]) -> tuple[TurnMessage, ...]:
+    return tuple(_from_json(item) for item in items)
 
 
 def _from_json(item: dict[str, Any]) -> TurnMessage:

@@ -154,6 +154,10 @@ class Unit:
             self._record(position, f"patch:{name}", None)
         return known
 
+    def holds(self, name: str) -> bool:
+        """Whether the next position is recorded, under this name."""
+        return self._journal.holds(name)
+
     def end(self, ending: RunEnd) -> None:
         """Settle the run with this unit."""
         self.ending = ending

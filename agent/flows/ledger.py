@@ -61,8 +61,16 @@ def count_broken(request: ModelRequest, usage: Usage | None, streamed: str) -> C
     return Counted(usage=known, source=TokensSource.REPORTED if known == usage else TokensSource.ESTIMATED)
 
 
-def row(run: Run, counted: Counted, *, model_id: str, step_key: str, message_id: str | None = None) -> RecordUsage:
-    """The ledger row of a chat call of this run."""
+def row(
+    run: Run,
+    counted: Counted,
+    *,
+    model_id: str,
+    step_key: str,
+    message_id: str | None = None,
+    purpose: str = UsagePurpose.CHAT,
+) -> RecordUsage:
+    """The ledger row of a model call of this run."""
     usage = counted.usage
     return RecordUsage(
         thread_id=run.thread_id,
@@ -72,7 +80,7 @@ def row(run: Run, counted: Counted, *, model_id: str, step_key: str, message_id:
         tenant_ref=run.actor.tenant_ref,
         agent_name=run.agent_name,
         model_id=model_id,
-        purpose=UsagePurpose.CHAT,
+        purpose=purpose,
         step_key=step_key,
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,
@@ -84,9 +92,9 @@ def row(run: Run, counted: Counted, *, model_id: str, step_key: str, message_id:
     )
 
 
-def broken_row(run: Run, broken: Broken, *, run_attempt: int) -> RecordUsage:
+def broken_row(run: Run, broken: Broken, *, run_attempt: int, purpose: str = UsagePurpose.CHAT) -> RecordUsage:
     key = f"{broken.step}#{run_attempt}.{broken.number}"
-    return row(run, broken.counted, model_id=broken.model_id, step_key=key)
+    return row(run, broken.counted, model_id=broken.model_id, step_key=key, purpose=purpose)
 
 
 def message_usage(entry: UsageEntry) -> dict[str, Any]:

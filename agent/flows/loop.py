@@ -14,27 +14,22 @@ from agent.conf import agent_settings
 from agent.domain import frames, transcript
 from agent.domain.clock import wire_time
 from agent.domain.commands import RunEnd, RunStart
-from agent.domain.history import HistoryPolicyContext
-from agent.domain.model_calls import Frame, ModelRequest, ShownMessage
+from agent.domain.model_calls import Frame, ModelRequest
 from agent.domain.runs import RunLease
 from agent.domain.states import RunStatus
 from agent.domain.titles import title_for, wants_title
 from agent.errors import Cancelled, LeaseLost, ModelNoOutput, NotFound
-from agent.flows import contexts, history, ledger, prompt
+from agent.flows import contexts, ledger, prompt
 from agent.flows.admission import PERSIST_USER, REGENERATE
 from agent.flows.answers import Told, blank, blank_told, finish_frame, record_answer, shown_answer
 from agent.flows.driver import Driver
 from agent.flows.journal import Attempt, Journal, NotSettled, Unit
 from agent.flows.model_call import Answer, ModelCall
+from agent.flows.recall import Recall
 from agent.flows.settlement import Leftovers
 from agent.flows.tool_step import ToolStep
 from agent.flows.tools import Offered, ToolResult, offer
-from agent.registry import (
-    ToolContext,
-    provider_for,
-    registry,
-    resolve_history,
-)
+from agent.registry import ToolContext, provider_for, registry
 from agent.sinks.writer import Done, FrameWriter
 from agent.store import in_store
 from agent.store.base import AgentStore
@@ -59,7 +54,7 @@ class Turn:
         self._journal = Journal(store, lease, opened)
         self._definition = registry.definition(self.run.agent_name)
         self._provider_name, self._provider, self._model = provider_for(self.run.model_id)
-        self._shown: list[ShownMessage] = []
+        self._recall = Recall(store, self.run, lease, definition=self._definition, driver=driver)
         self._taken_ids: set[str] = set()
         self._call: ModelCall | None = None
         self._answer: Answer | None = None
@@ -74,14 +69,18 @@ class Turn:
             unit.write(REGENERATE if self.run.input.get("regenerate") else PERSIST_USER, _never)
             if self.run.persona is not None:
                 self._persona = unit.write("persona:resolve", prompt.resolved_persona, self.run.persona)
-            self._load(unit)
-            if prompt.is_static(self._definition, self._persona) or self._journal.holds(STAGES):
-                self._start(unit, prompt.static_parts(self._definition, self._persona))
+            self._recall.load(unit, before=STAGES)
+            if self._recall.is_complete:
+                self._start_known(unit)
 
     async def play(self) -> None:
         """Model calls and tools until the answer; returns when the run is settled as completed."""
         if self.broken is not None:
             raise self.broken
+        if not self._recall.is_complete:
+            self._border()
+            await self._recall.fold()
+            await in_store(self._start_recalled)
         if self._first is None:
             parts = await prompt.resolve_parts(self._definition, self._persona, contexts.for_prompt(self.run))
             await in_store(self._start_late, parts)
@@ -95,19 +94,22 @@ class Turn:
     def leftovers(self) -> Leftovers:
         """What a model call that was not recorded leaves behind for the settlement."""
         if self._call is None:
-            return Leftovers()
+            return self._recall.leftovers()
         rows = [ledger.broken_row(self.run, one, run_attempt=self.lease.attempt) for one in self._call.broken]
-        if self._answer is not None:
-            key = f"llm:{self._call.step}"
-            rows.append(ledger.row(self.run, self._answer.counted, model_id=self._answer.model_id, step_key=key))
+        if (done := self._answer) is not None:
+            rows.append(ledger.row(self.run, done.counted, model_id=done.model_id, step_key=self._call.key))
         return Leftovers(usage=rows, retries=max(0, len(self._call.broken) - 1), text=self._call.text)
 
-    def _load(self, unit: Unit) -> None:
-        run = self.run
-        context = HistoryPolicyContext(thread_id=run.thread_id, actor=run.actor, agent_name=run.agent_name)
-        self._loaded, messages = history.load_step(unit, self.store, resolve_history(self._definition), context)
-        self._asked = next((message.content for message in reversed(messages) if message.role == "user"), "")
-        self._shown = transcript.show(messages)
+    def _start_known(self, unit: Unit) -> None:
+        """Start the run if its prompt has not to be called, or was."""
+        if prompt.is_static(self._definition, self._persona) or unit.holds(STAGES):
+            self._start(unit, prompt.static_parts(self._definition, self._persona))
+
+    def _start_recalled(self) -> None:
+        with self._journal.unit() as unit:
+            self._recall.record(unit)
+            self._start_known(unit)
+        self._recall.settled()
 
     def _start_late(self, parts: list[str]) -> None:
         with self._journal.unit() as unit:
@@ -155,10 +157,8 @@ class Turn:
         return [one for one in offered if one.spec.name not in called or one.spec.name in now]
 
     async def _ask(self, step: int, attempt: Attempt, offered: Sequence[Offered]) -> Answer:
-        stages = self._stages or {}
-        system, messages = transcript.lawful(
-            prompt.JOINT.join(stages["prompt"]), self._shown, transcript.manners_of(self._provider)
-        )
+        system, manners = prompt.JOINT.join((self._stages or {})["prompt"]), transcript.manners_of(self._provider)
+        system, messages = transcript.lawful(system, self._recall.shown, manners)
         self._call = ModelCall(
             provider=self._provider,
             request=ModelRequest(
@@ -171,6 +171,7 @@ class Turn:
             ),
             writer=self.writer,
             step=step,
+            key=f"llm:{step}",
             kinds={one.spec.name: one.kind for one in offered},
             repeats=self.lease.attempt - 1 if attempt.repeated else 0,
             retries=agent_settings().model_retries,
@@ -210,8 +211,7 @@ class Turn:
     def _answer_rows(self, step: int, attempt: Attempt) -> Told:
         answer = self._answer
         assert answer is not None
-        retries = len(answer.broken) + attempt.repeated
-        if retries:
+        if retries := len(answer.broken) + attempt.repeated:
             self.store.bump_run_retries(self.run.id, retries)
         return record_answer(
             self.store, self.run, answer, step=step, run_attempt=self.lease.attempt, provider=self._provider_name
@@ -223,7 +223,7 @@ class Turn:
             self._border()
             outcomes = await tools.run()
             next_attempt, over = await self._unit(partial(self._record_tools, step, told, tools, outcomes, last=last))
-        self._shown.append(shown_answer(told, tools.results, self._provider_name))
+        self._recall.messages.append(shown_answer(told, tools.results, self._provider_name))
         return next_attempt
 
     def _record_tools(
@@ -262,8 +262,8 @@ class Turn:
         raise Cancelled
 
     def _end(self, unit: Unit) -> None:
-        if wants_title(self._loaded["title"]) and not self.run.depth:
-            self._title = unit.write("persist:title", lambda: {"title": title_for(self._asked)})["title"]
+        if wants_title(self._recall.title) and not self.run.depth:
+            self._title = unit.write("persist:title", lambda: {"title": title_for(self._recall.asked)})["title"]
         unit.write("persist:run:end", self._release)
         unit.end(RunEnd(status=RunStatus.COMPLETED))
 

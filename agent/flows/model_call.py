@@ -43,14 +43,25 @@ class Answer:
     broken: tuple[Broken, ...]
 
 
+class Unheard:
+    """The writer of a call that nobody follows."""
+
+    def write(self, frame: Frame) -> None:
+        return
+
+
 @dataclass(slots=True, kw_only=True)
 class ModelCall:
-    """The effect `llm:<step>`. `broken` holds the attempts that broke off, also when the call fails in the end."""
+    """The effect `llm:<step>`, or another call of a model within a run.
+
+    `broken` holds the attempts that broke off, also when the call fails in the end.
+    """
 
     provider: ModelProvider
     request: ModelRequest
-    writer: FrameWriter
+    writer: FrameWriter | Unheard
     step: int
+    key: str  # the step's name, under which its ledger rows stand
     kinds: Mapping[str, str]  # tool name -> kind, as offered
     repeats: int  # earlier attempts of this step: it was begun before a crash
     retries: int
@@ -112,7 +123,7 @@ class ModelCall:
         usage = getattr(why, "usage", None)
         counted = count_broken(self.request, usage if isinstance(usage, Usage) else None, self.text)
         number = len(self.broken) + 1
-        self.broken.append(Broken(step=f"llm:{self.step}", number=number, model_id=self.model_id, counted=counted))
+        self.broken.append(Broken(step=self.key, number=number, model_id=self.model_id, counted=counted))
 
     def _emit(self, frame: Frame) -> None:
         """Take a frame of the provider."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
-from agent.domain.history import History, HistoryPolicy
+from agent.domain.history import HistoryPolicy
+from agent.domain.windows import History
 from agent.registry.book import registry
 from agent.registry.context import PromptContext
 from agent.registry.declared import Options, Origin, docstring, later_options, refuse_unknown, texts

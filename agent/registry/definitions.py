@@ -11,8 +11,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from agent.domain.actor import Actor
-from agent.domain.history import History, HistoryPolicy
+from agent.domain.history import HistoryPolicy
 from agent.domain.model_calls import Json
+from agent.domain.windows import History
 from agent.registry.context import Confirm, Described, OfferContext, Presentation, PromptContext, ToolContext
 from agent.registry.declared import Origin, is_async
 from agent.registry.schema import InputSchema, SchemaProblem, schema_of_model, schema_of_signature

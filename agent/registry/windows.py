@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import cast
 
 from agent.conf import agent_settings
-from agent.domain.history import UNBOUNDED, History, HistoryPolicy, as_policy
+from agent.domain.history import HistoryPolicy
+from agent.domain.windows import UNBOUNDED, History, as_policy
 from agent.registry.definitions import AgentDefinition
 
 

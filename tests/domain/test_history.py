@@ -12,18 +12,15 @@ from hypothesis import strategies as st
 
 from agent.domain.actor import Actor
 from agent.domain.history import (
-    UNBOUNDED,
-    History,
     HistoryPolicyContext,
     HistorySelection,
-    as_policy,
     bound_problems,
     estimate_message_tokens,
     read_limit,
     select_history,
-    window_history,
 )
 from agent.domain.snapshots import TurnMessage
+from agent.domain.windows import UNBOUNDED, History, as_policy, window_history
 from agent.errors import RunFailed
 
 CONTEXT = HistoryPolicyContext(thread_id="t", actor=Actor("alice"), agent_name=None)

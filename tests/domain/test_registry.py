@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, RootModel, model_validator
 
 from agent import Confirm, History, Tool, ToolContext, agent, persona, tool, window_history
 from agent.conf import agent_settings, setting_problems
-from agent.domain.history import UNBOUNDED
+from agent.domain.windows import UNBOUNDED
 from agent.providers.scripted import ScriptedProvider
 from agent.registry import (
     UNNAMED,
