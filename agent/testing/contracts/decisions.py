@@ -107,9 +107,11 @@ def _expiry(subject: StoreSubject) -> None:
     waiting_call(store, message, "never")
     waiting_call(store, message, "decided", expires_at=START)
     store.decide_tool_call("decided", ToolDecision(decision="expired", actor=None))
-    now = subject.clock.advance(10)
+    same(store.expire_tool_calls(START, limit=2), [], "nothing is due yet")
+    now = subject.clock.advance(3)
     batches = [store.expire_tool_calls(now, limit=2) for _ in range(3)]
-    same(batches, [[("a", "run-1"), ("b", "run-1")], [("c", "run-1")], []], "expired")
+    same(batches, [[("a", "run-1"), ("b", "run-1")], [("c", "run-1")], []], "expired, the last at its very deadline")
+    same(store.expire_tool_calls(now + timedelta(days=1), limit=0), [], "limit 0")
     same([stored_call(store, call_id).status for call_id in ("a", "later")], ["expired", "pending_approval"], "rows")
 
 
@@ -191,4 +193,7 @@ def _approval(subject: StoreSubject) -> None:
         "scope": {"ref": "ana", "tenant_ref": "acme"},
     }
     same(approval, wanted, "tool_call_approval")
+    decide(store, "rejected", by=LEAD)
+    decided = store.tool_call_approval("call-1")
+    same(decided and (decided.status, decided.decision), ("expired", "expired"), "once it was too late")
     same([store.tool_call_approval("nobody"), store.owner_of_tool_call("nobody")], [None, None], "an unknown call")

@@ -34,6 +34,8 @@ def _list(subject: StoreSubject) -> None:
     same(listed(store), [first, second], "after a message")
     same([thread.id for thread in store.list_threads(ANA, limit=1)], [first], "limit 1")
     same(store.list_threads(ANA, limit=0), [], "limit 0")
+    others = [new_thread(store, BO) for _ in range(4)]
+    same(listed(store, BO)[:4], sorted(others), "of one instant, by id")
 
 
 @case(THREAD_CONTRACT, "02 the preview is the first 120 characters of the last message")
