@@ -12,7 +12,7 @@ from agent.domain.commands import AppendMessage, NewRun, ThreadPatch
 from agent.domain.ids import new_id
 from agent.domain.snapshots import IdempotencyOutcome, ThreadScope
 from agent.errors import IdempotencyKeyReused, Invalid, NotAllowed, NotFound, NotSupported, OverQuota, RunActive
-from agent.flows import catalogue, dispatch
+from agent.flows import catalogue, dispatch, events
 from agent.spi import QuotaPolicy
 from agent.store import get_store
 from agent.store.base import AgentStore
@@ -71,7 +71,7 @@ def submit(actor: Actor, send: Send) -> Admitted:
     if (known := _known(store, actor, send)) is not None:
         return known
     _check_text(send)
-    _check_quota(actor)
+    _check_quota(store, actor, send)
     checked = _check_names(store, actor, send)
     with store.atomic():
         if (known := _claim_key(store, actor, send)) is not None:
@@ -91,12 +91,13 @@ def _check_text(send: Send) -> None:
         raise Invalid("The message is empty.", code="empty_message")
 
 
-def _check_quota(actor: Actor) -> None:
+def _check_quota(store: AgentStore, actor: Actor, send: Send) -> None:
     settings = agent_settings()
     if settings.quota is None:
         return
     blocked = cast(QuotaPolicy, settings.quota_policy).report(actor).get("blocked")
     if blocked:
+        events.quota_exceeded(store, actor, blocked["period"], thread_id=send.thread_id)
         raise OverQuota(blocked.get("reason"), period=blocked["period"])
 
 
@@ -145,6 +146,7 @@ def _start(store: AgentStore, actor: Actor, send: Send, checked: _Checked) -> Ad
         first = (PERSIST_USER, {"messageId": said.id})
         if send.thread_id is not None:
             store.append_message(replace(said, thread_id=thread_id, run_id=run_id))
+        events.message_stored(store, replace(said, run_id=run_id), actor=actor, thread_id=thread_id)
     store.create_run(_new_run(actor, send, checked, run_id, thread_id, said), first)
     return Admitted(run_id=run_id, thread_id=thread_id)
 

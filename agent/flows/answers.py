@@ -12,7 +12,7 @@ from agent.domain.ids import new_id
 from agent.domain.model_calls import Frame, Json, ShownCall, ShownMessage
 from agent.domain.runs import Run
 from agent.domain.transcript import show_result
-from agent.flows import ledger
+from agent.flows import events, ledger
 from agent.flows.model_call import Answer
 from agent.store.base import AgentStore
 
@@ -29,7 +29,9 @@ def record_answer(store: AgentStore, run: Run, answer: Answer, *, step: int, run
     )
     told = _payload(answer, message_id, ledger.message_usage(entry), provider)
     if message_id is not None:
-        store.append_message(_message(run, told))
+        said = _message(run, told)
+        store.append_message(said)
+        events.message_stored(store, said, actor=run.actor, thread_id=run.thread_id)
     return told
 
 

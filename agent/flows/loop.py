@@ -7,6 +7,7 @@ answer and one a batch of tools; the last answer commits together with the title
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -19,7 +20,7 @@ from agent.domain.runs import RunLease
 from agent.domain.states import RunStatus
 from agent.domain.titles import title_for, wants_title
 from agent.errors import Cancelled, LeaseLost, ModelNoOutput, NotFound
-from agent.flows import contexts, ledger, prompt
+from agent.flows import contexts, events, ledger, prompt
 from agent.flows.admission import PERSIST_USER, REGENERATE
 from agent.flows.answers import Told, blank, blank_told, finish_frame, record_answer, shown_answer
 from agent.flows.driver import Driver
@@ -62,6 +63,7 @@ class Turn:
         self._first: Attempt | None = None
         self._title: str | None = None
         self._persona: prompt.Persona | None = None
+        self._work = events.Work()
 
     def begin(self) -> None:
         """Load the thread and resolve the prompt, in the unit of the claim; a prompt to be called waits for `play`."""
@@ -94,11 +96,12 @@ class Turn:
     def leftovers(self) -> Leftovers:
         """What a model call that was not recorded leaves behind for the settlement."""
         if self._call is None:
-            return self._recall.leftovers()
+            return replace(self._recall.leftovers(), work=self._work)
         rows = [ledger.broken_row(self.run, one, run_attempt=self.lease.attempt) for one in self._call.broken]
         if (done := self._answer) is not None:
             rows.append(ledger.row(self.run, done.counted, model_id=done.model_id, step_key=self._call.key))
-        return Leftovers(usage=rows, retries=max(0, len(self._call.broken) - 1), text=self._call.text)
+        retries = max(0, len(self._call.broken) - 1)
+        return Leftovers(usage=rows, retries=retries, text=self._call.text, work=self._work)
 
     def _start_known(self, unit: Unit) -> None:
         """Start the run if its prompt has not to be called, or was."""
@@ -125,8 +128,12 @@ class Turn:
             persona=self.run.persona,
             parent_run_id=self.run.parent_run_id,
         )
-        unit.write("persist:run:start", lambda: {"promptHash": digest, "startedAt": wire_time(self.store.clock())})
+        unit.write("persist:run:start", self._started, digest)
         self._first = unit.mark("llm:0")
+
+    def _started(self, digest: str) -> dict[str, Any]:
+        events.run_started(self.store, self.run, attempt=self.lease.attempt)
+        return {"promptHash": digest, "startedAt": wire_time(self.store.clock())}
 
     def _prompt_stages(self, parts: list[str]) -> dict[str, Any]:
         """What decides the shape of the run, so that later declarations cannot change it."""
@@ -184,16 +191,18 @@ class Turn:
         self, step: int, attempt: Attempt, offered: Sequence[Offered]
     ) -> Done[tuple[Told, ToolStep | None]]:
         """Record the answer; without calls the run ends with it, else the first batch of calls is admitted."""
-        answer, tools, refused = self._answer, None, list[Frame]()
+        answer, tools, refused, before = self._answer, None, list[Frame](), self._work
 
         def record(unit: Unit) -> Told:
-            return cast(Told, unit.settle(attempt, self._answer_rows, step, attempt))
+            told = cast(Told, unit.settle(attempt, self._answer_rows, step, attempt))
+            self._work = before.and_answer(told["usage"])
+            return told
 
         calls = answer.calls if answer is not None else attempt.payload()["toolCalls"]
         if calls:
             with self._journal.unit() as unit:
                 told = record(unit)
-                tools = ToolStep(self.store, self.run, told, offered, self._tool_context)
+                tools = ToolStep(self.store, self.run, told, offered, self._tool_context, attempt=self.lease.attempt)
                 refused = tools.admit_next(unit)
         elif step == 0 and (blank(answer) if answer is not None else blank_told(attempt.payload())):
             with self._journal.unit() as unit:
@@ -266,6 +275,7 @@ class Turn:
             self._title = unit.write("persist:title", lambda: {"title": title_for(self._recall.asked)})["title"]
         unit.write("persist:run:end", self._release)
         unit.end(RunEnd(status=RunStatus.COMPLETED))
+        events.run_finished(self.store, self.run, RunStatus.COMPLETED, self._work, lease=self.lease)
 
     def _release(self) -> dict[str, Any]:
         self.store.release_active_run(self.run.thread_id, self.run.id, title=self._title)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.conf import agent_settings
 from agent.domain import frames
 from agent.domain.commands import AppendMessage, RecordUsage, RunEnd
+from agent.domain.ids import new_id
 from agent.domain.runs import Run, RunLease
 from agent.domain.states import RunStatus
 from agent.errors import AgentError, LeaseLost, ModelError, ModelNoOutput, OverQuota, ReplayDiverged
+from agent.flows import events
 from agent.flows.stream import GENERIC
 from agent.sinks import get_sink
 from agent.store import get_store
@@ -23,11 +25,15 @@ FAILED = "The answer failed before this call completed."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leftovers:
-    """What an unfinished model call leaves to be recorded: its ledger rows, and the text that was shown."""
+    """What an unfinished model call leaves to be recorded: its ledger rows, and the text that was shown.
+
+    `work` is what was recorded before it; None where nobody has it in hand.
+    """
 
     usage: Sequence[RecordUsage] = ()
     retries: int = 0
     text: str = ""
+    work: events.Work | None = None
 
 
 def settle_cancelled(run: Run, *, lease: RunLease | None = None, left: Leftovers | None = None) -> bool:
@@ -38,7 +44,10 @@ def settle_cancelled(run: Run, *, lease: RunLease | None = None, left: Leftovers
 def settle_failed(run: Run, error: BaseException, *, lease: RunLease | None = None, left: Leftovers) -> bool:
     """Settle as failed with the code of the error and its raw text."""
     end = RunEnd(status=RunStatus.FAILED, error_code=code_of(error), error_message=raw_text(error))
-    return _settle(run, end, FAILED, lease, Leftovers(usage=left.usage, retries=left.retries))
+    settled = _settle(run, end, FAILED, lease, replace(left, text=""))
+    if settled and isinstance(error, OverQuota):
+        events.quota_exceeded(get_store(), run.actor, error.period, thread_id=run.thread_id, run_id=run.id)
+    return settled
 
 
 def hand_back(run: Run, lease: RunLease, left: Leftovers) -> bool:
@@ -83,6 +92,7 @@ def _settle(run: Run, end: RunEnd, reason: str, lease: RunLease | None, left: Le
                 raise LeaseLost
             store.fail_unsettled_tool_calls(run.id, reason)
             _keep(store, run, left)
+            _tell(store, run, end, lease, left.work)
     except LeaseLost:
         return False
     return True
@@ -94,13 +104,22 @@ def _keep(store: AgentStore, run: Run, left: Leftovers) -> None:
     if left.retries:
         store.bump_run_retries(run.id, left.retries)
     if left.text.strip():
-        store.append_message(
-            AppendMessage(
-                thread_id=run.thread_id,
-                role="assistant",
-                content=left.text,
-                agent_name=run.agent_name,
-                persona=run.persona,
-                run_id=run.id,
-            )
+        said = AppendMessage(
+            id=new_id(),
+            thread_id=run.thread_id,
+            role="assistant",
+            content=left.text,
+            agent_name=run.agent_name,
+            persona=run.persona,
+            run_id=run.id,
         )
+        store.append_message(said)
+        events.message_stored(store, said, actor=run.actor, thread_id=run.thread_id)
+
+
+def _tell(store: AgentStore, run: Run, end: RunEnd, lease: RunLease | None, work: events.Work | None) -> None:
+    done = events.Work.of(store.usage_of_run(run.id)) if work is None else work
+    if end.status == RunStatus.CANCELLED:
+        events.run_finished(store, run, end.status, done, lease=lease)
+    else:
+        events.run_failed(store, run, end.error_code, done, lease=lease)

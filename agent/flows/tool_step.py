@@ -15,6 +15,7 @@ from agent.domain.commands import RecordToolCall, ToolCallPatch
 from agent.domain.model_calls import Frame, Json
 from agent.domain.runs import Run
 from agent.domain.states import ToolCallStatus, ToolType
+from agent.flows import events
 from agent.flows.answers import Told
 from agent.flows.journal import Attempt, Unit
 from agent.flows.tools import Offered, Refused, ToolResult, admit, execute
@@ -46,10 +47,13 @@ class ToolStep:
         told: Told,
         offered: Sequence[Offered],
         context: Callable[[str], ToolContext],
+        *,
+        attempt: int,
     ) -> None:
         calls: list[dict[str, Any]] = told["toolCalls"]
         parallel = all(call["kind"] in PARALLEL for call in calls)
         self._store, self._run, self._offered, self._context = store, run, offered, context
+        self._attempt = attempt
         self._message_id: str = told["messageId"]
         self._order = [call["id"] for call in calls]
         self._batches = deque([calls] if parallel else [[call] for call in calls])
@@ -84,6 +88,9 @@ class ToolStep:
                 self._lost(unit, call, allowed.message)
         if refused:
             self._store.set_message_tool_results(self._message_id, self.results)
+        if self.pending and self.pending[0].repeated:
+            for again in (each for each in self.pending if not each.attempt.done):
+                events.tool_repeated(self._store, self._run, again.call, attempt=self._attempt)
         return refused
 
     async def run(self) -> list[ToolResult | None]:
@@ -139,6 +146,7 @@ class ToolStep:
             )
         )
         if isinstance(allowed, Refused):
+            self._settled(call, ToolCallStatus.FAILED)
             return {"kind": call["kind"], "branch": "refused", "failure": allowed.message}
         return {"kind": call["kind"], "branch": "run", "terminal": allowed[0].tool.terminal}
 
@@ -148,12 +156,20 @@ class ToolStep:
 
     def _lost(self, unit: Unit, call: dict[str, Any], failure: str) -> None:
         attempt = unit.mark(f"tool:{call['id']}")
-        payload = unit.settle(attempt, self._fail_row, call["id"], failure)
+        payload = unit.settle(attempt, self._fail_row, call, failure)
         self._results[call["id"]] = _result(call, payload)
 
-    def _fail_row(self, call_id: str, failure: str) -> dict[str, Any]:
-        self._store.update_tool_call(call_id, ToolCallPatch(status=ToolCallStatus.FAILED, error=failure))
+    def _fail_row(self, call: dict[str, Any], failure: str) -> dict[str, Any]:
+        self._store.update_tool_call(call["id"], ToolCallPatch(status=ToolCallStatus.FAILED, error=failure))
+        self._settled(call, ToolCallStatus.FAILED)
         return {"error": failure, "ms": 0}
+
+    def _settled(self, call: dict[str, Any], status: ToolCallStatus, *, ms: int | None = None) -> None:
+        """Tell that a call is over. The name of a tool that does not exist is the model's own word: it is not told."""
+        known = any(each.spec.name == call["name"] for each in self._offered)
+        told = call if known else {**call, "name": None}
+        stored_as = STORED_AS.get(call["kind"], ToolType.READ)
+        events.tool_settled(self._store, self._run, told, tool_type=stored_as, status=status, ms=ms)
 
     async def _execute(self, pending: Pending) -> ToolResult | None:
         if pending.attempt.done:
@@ -163,10 +179,11 @@ class ToolStep:
     def _record(self, pending: Pending, outcome: ToolResult | None, repeated: bool) -> dict[str, Any]:
         assert outcome is not None
         failed = outcome.error is not None
+        status = ToolCallStatus.FAILED if failed else ToolCallStatus.AUTO_EXECUTED
         self._store.update_tool_call(
             pending.call["id"],
             ToolCallPatch(
-                status=ToolCallStatus.FAILED if failed else ToolCallStatus.AUTO_EXECUTED,
+                status=status,
                 output=outcome.output,
                 error=outcome.detail or outcome.error,
                 execution_ms=outcome.ms,
@@ -174,6 +191,7 @@ class ToolStep:
         )
         if repeated:
             self._store.bump_run_retries(self._run.id)
+        self._settled(pending.call, status, ms=outcome.ms)
         payload: dict[str, Json] = {"error": outcome.error} if failed else {"output": outcome.output}
         return {
             **payload,

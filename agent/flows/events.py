@@ -1,0 +1,128 @@
+"""What the flows tell of a run (spec 03 §11): each is called in the unit that makes it true, and sent after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from agent import signals
+from agent.domain.actor import Actor
+from agent.domain.commands import AppendMessage
+from agent.domain.ledger import UsageEntry
+from agent.domain.runs import Run, RunLease
+from agent.signals import Event, Fact
+from agent.sinks.broadcast import broadcast
+from agent.store.base import AgentStore
+
+MILLISECOND = timedelta(milliseconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What a run has done so far: its model calls that were answered, and their tokens."""
+
+    steps: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @classmethod
+    def of(cls, entries: Iterable[UsageEntry]) -> Work:
+        """As the ledger has it; the rows of calls that broke off are not answers."""
+        work = cls()
+        for entry in entries:
+            if (entry.step_key or "").startswith("llm:") and "#" not in str(entry.step_key):
+                work = work.and_answer({"inputTokens": entry.input_tokens, "outputTokens": entry.output_tokens})
+        return work
+
+    def and_answer(self, usage: Mapping[str, Any]) -> Work:
+        """With one more answer, whose usage is that of its message."""
+        return replace(
+            self,
+            steps=self.steps + 1,
+            input_tokens=self.input_tokens + usage.get("inputTokens", 0),
+            output_tokens=self.output_tokens + usage.get("outputTokens", 0),
+        )
+
+
+def run_started(store: AgentStore, run: Run, *, attempt: int) -> None:
+    """Once a run, when a worker has begun with it."""
+    _tell(store, "run.started", run, modelId=run.model_id, trigger=run.trigger, attempt=attempt)
+
+
+def message_stored(store: AgentStore, said: AppendMessage, *, actor: Actor, thread_id: str) -> None:
+    payload = _of_actor(actor) | {"runId": said.run_id, "threadId": thread_id, "agentName": said.agent_name}
+    calls = len(said.tool_calls or ())
+    _after_commit(store, "message", payload | {"messageId": said.id, "role": str(said.role), "toolCalls": calls})
+
+
+def tool_settled(
+    store: AgentStore, run: Run, call: Mapping[str, Any], *, tool_type: str, status: str, ms: int | None = None
+) -> None:
+    """A call that is over; `ms` None: it never ran."""
+    _tell(store, "tool-call", run, **_of_call(call), toolType=str(tool_type), status=str(status), durationMs=ms)
+
+
+def tool_repeated(store: AgentStore, run: Run, call: Mapping[str, Any], *, attempt: int) -> None:
+    """A call that was begun before a crash is about to run again, with the same idempotency key."""
+    _tell(store, "tool.retry", run, **_of_call(call), attempt=attempt)
+
+
+def run_finished(store: AgentStore, run: Run, status: str, work: Work, *, lease: RunLease | None) -> None:
+    """The end of a run that completed or was cancelled."""
+    _tell(store, "run.finished", run, status=str(status), **_counts(store, run, work, lease))
+
+
+def run_failed(store: AgentStore, run: Run, code: str | None, work: Work, *, lease: RunLease | None) -> None:
+    _tell(store, "run.failed", run, code=code, **_counts(store, run, work, lease))
+
+
+def quota_exceeded(
+    store: AgentStore, actor: Actor, period: str | None, *, thread_id: str | None, run_id: str | None = None
+) -> None:
+    """Told at once: whoever is over the limit has written nothing."""
+    payload = _of_actor(actor) | {"runId": run_id, "threadId": thread_id, "period": period}
+    _send(Event(event="quota.exceeded", ts=store.clock(), payload=payload))
+
+
+def _counts(store: AgentStore, run: Run, work: Work, lease: RunLease | None) -> dict[str, Fact]:
+    started_at = run.started_at if lease is None or lease.started_at is None else lease.started_at
+    return {
+        "steps": work.steps,
+        "inputTokens": work.input_tokens,
+        "outputTokens": work.output_tokens,
+        "attempt": run.attempt if lease is None else lease.attempt,
+        "durationMs": None if started_at is None else _ms(started_at, store.clock()),
+    }
+
+
+def _ms(start: datetime, end: datetime) -> int:
+    return max(0, (end - start) // MILLISECOND)
+
+
+def _of_actor(actor: Actor) -> dict[str, Fact]:
+    return {"actorRef": actor.ref, "tenantRef": actor.tenant_ref}
+
+
+def _of_call(call: Mapping[str, Any]) -> dict[str, Fact]:
+    return {"toolCallId": call["id"], "toolName": call["name"]}
+
+
+def _tell(store: AgentStore, event: str, run: Run, **facts: Fact) -> None:
+    of_run: dict[str, Fact] = {"runId": run.id, "threadId": run.thread_id, "agentName": run.agent_name}
+    _after_commit(store, event, _of_actor(run.actor) | of_run | facts)
+
+
+def _after_commit(store: AgentStore, event: str, payload: Mapping[str, Fact]) -> None:
+    store.on_commit(partial(_now, store, event, payload))
+
+
+def _now(store: AgentStore, event: str, payload: Mapping[str, Fact]) -> None:
+    _send(Event(event=event, ts=store.clock(), payload=payload))
+
+
+def _send(event: Event) -> None:
+    signals.send(event)
+    broadcast(event)
