@@ -83,7 +83,10 @@ class FrameWriter:
         self._loop.call_soon_threadsafe(self.write, frame)
 
     async def behind(self, run: Run, work: Callable[[], Done[U]]) -> U:
-        """Do a unit of work, and store behind its commit, in the same hop, what waited and what it made true."""
+        """Do a unit of work in one hop: before its commit is stored what waited, behind it what it made true.
+
+        So what was said is never less than what is recorded, whatever becomes of this process in between.
+        """
         self._lent = True
         try:
             self._give_text()
@@ -96,14 +99,11 @@ class FrameWriter:
         self._ended |= done.ended
         return done.result
 
-    def _work(self, work: Callable[[], Done[U]], rows: list[str | None]) -> Done[U]:
-        try:
-            done = work()
-        except BaseException:
-            if rows:  # what was said before is not undone
-                self._append(rows, None)
-            raise
-        rows += [encode(frame) for frame in done.frames]
+    def _work(self, work: Callable[[], Done[U]], waiting: list[str | None]) -> Done[U]:
+        if waiting:
+            self._append(waiting, None)
+        done = work()
+        rows: list[str | None] = [encode(frame) for frame in done.frames]
         if done.ended:
             rows.append(None)
         if rows:
