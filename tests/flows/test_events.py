@@ -13,6 +13,7 @@ from channels.layers import get_channel_layer
 from django.db import connection, transaction
 
 from agent import signals
+from agent.db import in_db
 from agent.domain.actor import Actor
 from agent.domain.model_calls import ModelRequest
 from agent.errors import ModelError, OverQuota
@@ -226,7 +227,7 @@ def test_events_reach_other_processes_over_a_shared_layer(site: MakeSite, settin
         assert layer is not None
         channel = await layer.new_channel()
         await layer.group_add(GROUP, channel)
-        await asyncio.to_thread(desk.turn)
+        await in_db(desk.turn)
         received: list[dict[str, Any]] = []
         async with asyncio.timeout(20):
             while not received or received[-1]["event"] != "run.finished":
