@@ -25,7 +25,7 @@ class Running(Working, Calls):
     """Runs, their leases, journals and frames."""
 
 
-MACHINES = [(Everything, 30), (Talking, 40), (Running, 60), (Money, 30)]
+MACHINES = [(Everything, 20), (Talking, 30), (Running, 40), (Money, 20)]
 
 
 @pytest.mark.django_db
