@@ -206,7 +206,7 @@ def _purge(subject: StoreSubject) -> None:
     same([entry.message_id for entry in store.usage_of_run("run-1")], [message.id], "the row")
 
 
-@case(LEDGER_CONTRACT, "13 a model's long or odd name is cut and cleaned; an alias is asked after the exact name")
+@case(LEDGER_CONTRACT, "13 a model's long or odd name is cut and cleaned")
 def _names(subject: StoreSubject) -> None:
     store = subject.store
     entry = store.record_usage(replace(usage(), model_id="m" * 200 + "\x00"))
