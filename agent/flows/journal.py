@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final, ParamSpec
 
-from agent.domain.canonical import compact_json
+from agent.domain.canonical import canonical_json
 from agent.domain.commands import Effect, RunEnd, RunStart
 from agent.domain.model_calls import Json
 from agent.domain.runs import OpenRun, RunLease, Step
@@ -169,5 +169,5 @@ class Unit:
 
 
 def as_recorded(payload: Json) -> Json:
-    """The payload after the round trip through JSON, so that the first run and every replay see equal values."""
-    return json.loads(compact_json(payload))
+    """The payload after the round trip through its row, so that the first run and every replay see the same bytes."""
+    return json.loads(canonical_json(payload))
