@@ -20,7 +20,7 @@ from agent.domain.runs import RunLease
 from agent.domain.states import RunStatus
 from agent.domain.titles import title_for, wants_title
 from agent.errors import Cancelled, LeaseLost, ModelNoOutput, NotFound
-from agent.flows import contexts, events, ledger, prompt
+from agent.flows import contexts, events, ledger, prompt, spans
 from agent.flows.admission import PERSIST_USER, REGENERATE
 from agent.flows.answers import Told, blank, blank_told, finish_frame, record_answer, shown_answer
 from agent.flows.driver import Driver
@@ -185,7 +185,7 @@ class Turn:
             model_id=self.run.model_id or self._model or self._provider_name,
             taken_ids=self._taken_ids,
         )
-        return await self._call.run()
+        return await spans.answered(self.run, self._call, provider=self._provider_name)
 
     def _record_answer(
         self, step: int, attempt: Attempt, offered: Sequence[Offered]

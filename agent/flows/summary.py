@@ -17,7 +17,7 @@ from agent.domain.states import TokensSource, UsagePurpose
 from agent.domain.summaries import HistorySummary, SummaryContext
 from agent.domain.text import is_blank
 from agent.errors import RunFailed
-from agent.flows import ledger
+from agent.flows import ledger, spans
 from agent.flows.driver import Driver
 from agent.flows.history import Carried
 from agent.flows.journal import Attempt
@@ -119,7 +119,7 @@ class Folding:
             taken_ids=set(),
         )
         try:
-            answer = await call.run()
+            answer = await spans.answered(self._run, call, provider=name)
         finally:
             self._broken += call.broken
         self._answered.append(Broken(step=STEP, number=0, model_id=answer.model_id, counted=answer.counted))

@@ -15,7 +15,7 @@ from agent.domain.commands import RecordToolCall, ToolCallPatch
 from agent.domain.model_calls import Frame, Json
 from agent.domain.runs import Run
 from agent.domain.states import ToolCallStatus, ToolType
-from agent.flows import events
+from agent.flows import events, spans
 from agent.flows.answers import Told
 from agent.flows.journal import Attempt, Unit
 from agent.flows.tools import Offered, Refused, ToolResult, admit, execute
@@ -174,7 +174,8 @@ class ToolStep:
     async def _execute(self, pending: Pending) -> ToolResult | None:
         if pending.attempt.done:
             return None
-        return await execute(pending.tool.tool, pending.input, self._context(pending.call["id"]))
+        work = execute(pending.tool.tool, pending.input, self._context(pending.call["id"]))
+        return await spans.executed(self._run, pending.call, work)
 
     def _record(self, pending: Pending, outcome: ToolResult | None, repeated: bool) -> dict[str, Any]:
         assert outcome is not None
