@@ -155,6 +155,8 @@ def _named(value: object, depth: int) -> Json:
 
 
 def _options(value: object) -> Iterable[tuple[str, object]]:
+    """What an object was made with; what can change in place is what it gathered, and would never be met again."""
     if is_dataclass(value):
-        return [(field.name, getattr(value, field.name)) for field in fields(value)]
-    return getattr(value, "__dict__", {}).items()
+        return [(field.name, getattr(value, field.name)) for field in fields(value) if field.compare]
+    kept = getattr(value, "__dict__", {}).items()
+    return [(name, each) for name, each in kept if not isinstance(each, list | set | dict | bytearray)]

@@ -52,7 +52,7 @@ def load_step(
     if unit.patched("agent:selected-history"):
         return _carried(unit.write("load:thread", load, store, policy, context, approval_mode=approval_mode))
     payload = unit.write("load:thread", load_whole, store, context)
-    messages = _messages(payload["messages"])
+    messages = messages_of(payload["messages"])
     selection = select_history(policy, messages, context)
     dropped = selection.drop if summarizes(policy) else ()
     up_to = folds_up_to(messages, selection, 0)
@@ -112,10 +112,10 @@ def _folding(page: ThreadPage, selection: HistorySelection, stored: StoredSummar
 
 def _carried(payload: dict[str, Any]) -> Carried:
     summary = payload.get("summary") or {"text": None, "upToSeq": 0}
-    dropped = _messages(payload.get("dropped", ()))
+    dropped = messages_of(payload.get("dropped", ()))
     return Carried(
         title=payload["title"],
-        messages=_messages(payload["messages"]),
+        messages=messages_of(payload["messages"]),
         dropped=dropped,
         summary=summary["text"],
         covered=summary["upToSeq"],
@@ -143,7 +143,7 @@ def _to_json(message: TurnMessage) -> dict[str, Any]:
     return told
 
 
-def _messages(items: Sequence[dict[str, Any]]) -> tuple[TurnMessage, ...]:
+def messages_of(items: Sequence[dict[str, Any]]) -> tuple[TurnMessage, ...]:
     return tuple(_from_json(item) for item in items)
 
 
