@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import logging
+import math
 import os
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from itertools import count
 from typing import Any
 
-from django.core.exceptions import ImproperlyConfigured
-from django.db import connections, router
-from django.db.migrations.executor import MigrationExecutor
+from django.db import connections
 
-from agent.conf import agent_settings, setting_problems
+from agent.conf import agent_settings
+from agent.db import close_unusable
 from agent.flows import dispatch, upkeep
-from agent.flows.recovery import recover
-from agent.models import Thread
-from agent.registry import provider_named
+from agent.flows.recovery import recover, redispatch, take_over
+from agent.starting import make_ready, refuse_wrong_start
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 Application = Callable[[Any, Any, Any], Awaitable[None]]  # scope, receive, send: each framework types them its own way
 
-OURS = ("agent", "governance")
 RECOVER_SECONDS = 30
-PURGE_EVERY = 20  # looks: ten minutes
+PURGE_SECONDS = 600
+EVERY: Mapping[Callable[[], object], float] = {recover: RECOVER_SECONDS, upkeep.purge: PURGE_SECONDS}
 
 logger = logging.getLogger("agent.asgi")
 
@@ -37,10 +36,7 @@ def with_agent(application: Application) -> Application:
 
     Raises `ImproperlyConfigured` when settings of ours are wrong (agent.E010) or migrations not applied (agent.E001).
     """
-    if problems := setting_problems():
-        raise ImproperlyConfigured("agent.E010: " + " ".join(problems))
-    with ThreadPoolExecutor(1) as own_thread:  # a server may import us inside its event loop
-        own_thread.submit(refuse_unapplied_migrations).result()
+    refuse_wrong_start()
     _start()
     os.register_at_fork(after_in_child=_start)
 
@@ -53,55 +49,53 @@ def with_agent(application: Application) -> Application:
     return wrapped
 
 
-def refuse_unapplied_migrations() -> None:
-    """Raise `ImproperlyConfigured` unless every migration of our apps is applied."""
-    connection = connections[router.db_for_write(Thread)]
-    try:
-        executor = MigrationExecutor(connection)
-        targets = [node for node in executor.loader.graph.leaf_nodes() if node[0] in OURS]
-        missing = [f"{migration.app_label}.{migration.name}" for migration, _ in executor.migration_plan(targets)]
-    finally:
-        connection.close()
-    if missing:
-        raise ImproperlyConfigured(f"agent.E001: run `manage.py migrate` first; not applied: {', '.join(missing)}")
+class _Process:
+    """What this process does beside serving, until it stops."""
+
+    def __init__(self) -> None:
+        self._stopped = threading.Event()
+        if agent_settings().runner != "celery":
+            threading.Thread(target=make_ready, name="agent-preload", daemon=True).start()
+        threading.Thread(target=self._keep_up, name="agent-upkeep", daemon=True).start()
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """Hand the runs of this process over; it takes no other one up."""
+        self._stopped.set()
+        dispatch.stop(for_good=True)
+
+    def _keep_up(self) -> None:
+        """What nobody works on is taken up at once; then the periodic tasks, where no beat does them."""
+        settings, last = agent_settings(), dict[Callable[[], object], float]()
+        _attempt(take_over if settings.runner == "inline" else recover)
+        embedded = settings.embedded_worker and settings.runner != "celery"
+        while embedded and not self._stopped.wait(settings.proposal_poll_seconds):
+            now = time.monotonic()
+            due = [call for call, seconds in EVERY.items() if now - last.get(call, -math.inf) >= seconds]
+            last |= dict.fromkeys(due, now)
+            done = [_attempt(call) for call in due or [redispatch]]
+            if not all(done):
+                self._stopped.wait(RECOVER_SECONDS)  # the database is down: no line a second in the log
+        connections.close_all()
+
+
+_process: _Process | None = None
 
 
 def _start() -> None:
-    stopped = threading.Event()
-    threading.Thread(target=_preload, name="agent-preload", daemon=True).start()
-    threading.Thread(target=_keep_recovering, args=(stopped,), name="agent-recovery", daemon=True).start()
-
-    def stop() -> None:
-        stopped.set()
-        dispatch.stop()
-
-    atexit.register(stop)
+    global _process
+    _process = _Process()
 
 
-def _preload() -> None:
-    """Import what providers import at their first call, which takes seconds, before somebody waits for it."""
-    for name in agent_settings().providers:
-        preload = getattr(provider_named(name), "preload", None)
-        if preload is not None:
-            try:
-                preload()
-            except Exception:
-                logger.exception("provider %s could not be made ready", name)
-
-
-def _keep_recovering(stopped: threading.Event) -> None:
-    """Queued runs at once when the process starts, then whatever lapsed, every half minute; a purge now and then."""
-    for look in count():
-        try:
-            recover(queued_for=60 if look else 0)
-            if look % PURGE_EVERY == 0:
-                upkeep.purge()
-        except Exception:
-            logger.exception("runs could not be recovered; trying again in %s s", RECOVER_SECONDS)
-        finally:
-            connections.close_all()
-        if stopped.wait(RECOVER_SECONDS):
-            return
+def _attempt(call: Callable[[], object]) -> bool:
+    try:
+        close_unusable()
+        call()
+    except Exception:
+        logger.exception("%s failed; it is tried again", call.__name__)
+        connections.close_all()
+        return False
+    return True
 
 
 async def _lifespan(receive: Receive, send: Send) -> None:
@@ -110,5 +104,7 @@ async def _lifespan(receive: Receive, send: Send) -> None:
         if message["type"] == "lifespan.startup":
             await send({"type": "lifespan.startup.complete"})
         elif message["type"] == "lifespan.shutdown":
+            if _process is not None:
+                await asyncio.to_thread(_process.stop)
             await send({"type": "lifespan.shutdown.complete"})
             return

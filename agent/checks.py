@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import celery
 from django.apps import AppConfig
 from django.conf import settings as django_settings
 from django.core import checks
@@ -111,7 +112,9 @@ def check_identity(settings: AgentSettings) -> Iterator[CheckMessage]:
 
 @_checked(Tags.compatibility)
 def check_reach(settings: AgentSettings) -> Iterator[CheckMessage]:
-    """E032: a vendor's library that is asked for and not there."""
+    """E032, W014: a broker or a vendor's library that is not there, a sink that workers do not share."""
+    if settings.runner == "celery":
+        yield from _check_workers(settings)
     for name in settings.providers:
         try:
             provider_named(name)
@@ -119,6 +122,21 @@ def check_reach(settings: AgentSettings) -> Iterator[CheckMessage]:
             yield Error(f'AGENT["PROVIDERS"][{name!r}]: {error}', id="agent.E032")
         except (ImproperlyConfigured, TypeError, ValueError) as error:
             yield Error(f'AGENT["PROVIDERS"][{name!r}] cannot be made: {error}', id="agent.E010")
+
+
+def _check_workers(settings: AgentSettings) -> Iterator[CheckMessage]:
+    if not celery.current_app.conf.broker_write_url:
+        yield Error(
+            "AGENT['RUNNER'] is 'celery', and the current Celery application has no broker.",
+            hint="Set broker_url, and import your Celery application in the package of your settings.",
+            id="agent.E032",
+        )
+    if settings.sink == "memory":
+        yield checks.Warning(
+            "The sink 'memory' is of one process: what a Celery worker says is not heard where people are served.",
+            hint='AGENT["SINK"] = "database"',
+            id="agent.W014",
+        )
 
 
 @_checked(Tags.compatibility)

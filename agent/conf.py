@@ -185,7 +185,6 @@ def setting_problems() -> list[str]:
 
 # What the contract has and this release has not: accepted and ignored it would mislead.
 LATER: Mapping[str, Callable[[Any], bool]] = {
-    "RUNNER": lambda value: value == "celery",
     "SINK": lambda value: value == "redis",
     "QUOTA": lambda value: value is not None,
     "ATTACHMENTS": lambda value: value is not None,

@@ -118,6 +118,12 @@ class ReplayDiverged(RunFailed):
     message = "This answer could not be continued after an update of the software."
 
 
+class GivenUp(RunFailed):
+    """The run was taken up again and again and got no further."""
+
+    message = "The answer was begun several times and got no further."
+
+
 class ModelNoOutput(RunFailed):
     """The model call ended without anything to show."""
 

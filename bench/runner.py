@@ -13,6 +13,7 @@ ended: SimpleQueue[tuple[str, float]] = SimpleQueue()  # run id and the instant,
 class TimedRunner(InlineRunner):
     """Drives runs as its parent does."""
 
-    async def _drive(self, run_id: str) -> None:
-        await super()._drive(run_id)
+    async def _drive(self, run_id: str) -> bool:
+        released = await super()._drive(run_id)
         ended.put((run_id, time.perf_counter()))
+        return released

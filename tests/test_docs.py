@@ -89,11 +89,10 @@ def test_settings_are_all_there_and_once() -> None:
 
 
 def test_settings_that_are_refused_are_told_so() -> None:
-    """Of the runners and sinks one name each is refused: those are in force."""
-    assert told_settings(REFUSED) - {"QUOTA_POLICY"} == LATER.keys() - {"RUNNER", "SINK"}
-    for name in ("RUNNER", "SINK"):
-        (row,) = (row for row in rows(page("settings", part=IN_FORCE)) if row[0] == f"`{name}`")
-        assert "refused" in row[2]
+    """Of the sinks one name is refused: the setting is in force."""
+    assert told_settings(REFUSED) - {"QUOTA_POLICY"} == LATER.keys() - {"SINK"}
+    (row,) = (row for row in rows(page("settings", part=IN_FORCE)) if row[0] == "`SINK`")
+    assert "refused" in row[2]
 
 
 def test_settings_have_the_defaults_that_are_told() -> None:

@@ -21,6 +21,8 @@ Told = Mapping[str, Any]  # the payload of `llm:<step>`
 
 def record_answer(store: AgentStore, run: Run, answer: Answer, *, step: int, run_attempt: int, provider: str) -> Told:
     """The rows of a finished model call, and the payload of `llm:<step>`: ledger first, then the message."""
+    if answer.broken:
+        store.bump_run_retries(run.id, len(answer.broken))
     for broken in answer.broken:
         store.record_usage(ledger.broken_row(run, broken, run_attempt=run_attempt))
     message_id = None if blank(answer) else new_id()

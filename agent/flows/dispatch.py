@@ -35,6 +35,7 @@ logger = logging.getLogger("agent.dispatch")
 RUNNERS = {"inline": "agent.runners.inline.InlineRunner", "celery": "agent.runners.celery.CeleryRunner"}
 
 _runner: Runner | None = None
+_over = False  # the process ends: it takes no run up any more
 _lock = threading.Lock()
 
 
@@ -61,17 +62,20 @@ def wait(seconds: float) -> bool:
     return _runner.wait(seconds) if _runner is not None else True
 
 
-def stop(grace_seconds: float = 10) -> None:
-    """Stop this process's runner, if it has one; the next hand-over makes a new one."""
-    global _runner
+def stop(grace_seconds: float = 10, *, for_good: bool = False) -> None:
+    """Stop this process's runner, if it has one; the next hand-over makes a new one, unless it is `for_good`."""
+    global _runner, _over
     with _lock:
         stopping, _runner = _runner, None
+        _over |= for_good
     if stopping is not None:
         stopping.stop(grace_seconds)
 
 
 def run(run_id: str) -> None:
     """Hand a run over; a runner that cannot take it loses nothing, recovery finds the row."""
+    if _over:
+        return
     try:
         runner().start(run_id)
     except Exception:
@@ -80,6 +84,8 @@ def run(run_id: str) -> None:
 
 def signal(run_id: str) -> None:
     """Tell whoever drives the run to look at its row; else it does at its next heartbeat."""
+    if _over:
+        return
     try:
         runner().signal(run_id)
     except Exception:

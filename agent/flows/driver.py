@@ -18,26 +18,28 @@ class Driver:
         self.run_id = run_id
         self.cancelled = asyncio.Event()
         self.leaving = False
+        self.released = False  # it goes on elsewhere
+        self.broke_off = False  # an effect, in the middle
         self._lost = False
         self._effect: asyncio.Task[Any] | None = None
+        self._finishes = False  # a cancel waits for the effect
 
     def cancel(self) -> None:
-        """Stop at the next border, and break a model call off at once."""
+        """Stop at the next border, and break a model call off at once; a tool that runs finishes."""
         self.cancelled.set()
-        if self._effect is not None:
-            self._effect.cancel()
+        if not self._finishes:
+            self._break_off()
 
     def hand_over(self, *, now: bool = False) -> None:
-        """Leave the run to another process: at its next border, or with its model call broken off."""
+        """Leave the run to another process: at its next border, or with what it is in broken off."""
         self.leaving = True
-        if now and self._effect is not None:
-            self._effect.cancel()
+        if now:
+            self._break_off()
 
     def lose(self) -> None:
         """The lease is another's: stop at once."""
         self._lost = True
-        if self._effect is not None:
-            self._effect.cancel()
+        self._break_off()
 
     def border(self) -> None:
         """Between steps: `Cancelled` or `LeaseLost` when somebody asked for it."""
@@ -48,10 +50,10 @@ class Driver:
         if self.leaving:
             raise LeaseLost
 
-    async def abortable(self, effect: Coroutine[Any, Any, T]) -> T:
-        """Run an effect that `cancel` and `lose` may break off."""
+    async def abortable(self, effect: Coroutine[Any, Any, T], *, finishes: bool = False) -> T:
+        """Run an effect that may be broken off; one that `finishes` not by a cancel."""
         task: asyncio.Task[T] = asyncio.get_running_loop().create_task(effect)
-        self._effect = task
+        self._effect, self._finishes = task, finishes
         try:
             return await task
         except asyncio.CancelledError:
@@ -59,3 +61,8 @@ class Driver:
             raise
         finally:
             self._effect = None
+
+    def _break_off(self) -> None:
+        if self._effect is not None:
+            self.broke_off = True
+            self._effect.cancel()

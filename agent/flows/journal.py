@@ -86,6 +86,8 @@ class Journal:
             if not self._store.record_run_end(self.lease.run_id, unit.ending, lease=self.lease, steps=unit.steps):
                 raise NotSettled
         elif unit.steps or unit.effect or unit.start:
+            if unit.effect and self.begun(unit.effect.position, unit.effect.name):
+                self._store.bump_run_retries(self.lease.run_id, unit.marked)
             self.cancel_requested |= bool(
                 self._store.record_steps(self.lease, unit.steps, effect=unit.effect, start=unit.start)
             )
@@ -126,6 +128,7 @@ class Unit:
         self._journal = journal
         self.steps: list[Step] = []
         self.effect: Effect | None = None
+        self.marked = 0  # effects that are to come; parallel ones stand under one marker
         self.start: RunStart | None = None
         self.ending: RunEnd | None = None
 
@@ -143,6 +146,7 @@ class Unit:
     def mark(self, name: str) -> Attempt:
         """Give the next effect its position; the marker commits with this unit, before the outside is touched."""
         position, payload = self._journal.position(name)
+        self.marked += payload is MISSING
         if payload is MISSING and self.effect is None:
             self.effect = Effect(position=position, name=name)
         return Attempt(position, name, payload, self._journal.begun(position, name))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,6 +60,14 @@ def count_broken(request: ModelRequest, usage: Usage | None, streamed: str) -> C
         output_tokens=max(usage.output_tokens, ours.usage.output_tokens),
     )
     return Counted(usage=known, source=TokensSource.REPORTED if known == usage else TokensSource.ESTIMATED)
+
+
+def count_crashed(sent: Iterable[str], streamed: str) -> Counted:
+    """What a call used whose worker is gone: what was sent and streamed; nobody knows when nothing was streamed."""
+    if not streamed:
+        return Counted(usage=Usage(), source=TokensSource.MISSING)
+    usage = Usage(input_tokens=_tokens("".join(sent)), output_tokens=_tokens(streamed))
+    return Counted(usage=usage, source=TokensSource.ESTIMATED)
 
 
 def row(

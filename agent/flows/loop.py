@@ -27,6 +27,7 @@ from agent.flows.driver import Driver
 from agent.flows.journal import Attempt, Journal, NotSettled, Unit
 from agent.flows.model_call import Answer, ModelCall
 from agent.flows.recall import Recall
+from agent.flows.retelling import untold_by
 from agent.flows.settlement import Leftovers
 from agent.flows.tool_step import ToolStep
 from agent.flows.tools import Offered, ToolResult, offer
@@ -49,8 +50,9 @@ class Turn:
         opened = store.open_run(lease.run_id)
         if opened is None:
             raise NotFound
-        self.store, self.lease, self.run = store, lease, opened.run
+        self.store, self.lease, self.run, self.opened = store, lease, opened.run, opened
         self.broken: Exception | None = None
+        self.untold: list[Frame] = []  # of the worker before
         self._driver = driver
         self._journal = Journal(store, lease, opened)
         self._definition = registry.definition(self.run.agent_name)
@@ -194,7 +196,7 @@ class Turn:
         answer, tools, refused, before = self._answer, None, list[Frame](), self._work
 
         def record(unit: Unit) -> Told:
-            told = cast(Told, unit.settle(attempt, self._answer_rows, step, attempt))
+            told = cast(Told, unit.settle(attempt, self._answer_rows, step))
             self._work = before.and_answer(told["usage"])
             return told
 
@@ -203,7 +205,7 @@ class Turn:
             with self._journal.unit() as unit:
                 told = record(unit)
                 tools = ToolStep(self.store, self.run, told, offered, self._tool_context, attempt=self.lease.attempt)
-                refused = tools.admit_next(unit)
+                refused = untold_by(unit, tools.admit_next(unit))
         elif step == 0 and (blank(answer) if answer is not None else blank_told(attempt.payload())):
             with self._journal.unit() as unit:
                 record(unit)
@@ -217,11 +219,9 @@ class Turn:
             return Done((told, None), self._last_frames(told), ended=True)
         return Done((told, tools), refused)
 
-    def _answer_rows(self, step: int, attempt: Attempt) -> Told:
+    def _answer_rows(self, step: int) -> Told:
         answer = self._answer
         assert answer is not None
-        if retries := len(answer.broken) + attempt.repeated:
-            self.store.bump_run_retries(self.run.id, retries)
         return record_answer(
             self.store, self.run, answer, step=step, run_attempt=self.lease.attempt, provider=self._provider_name
         )
@@ -230,7 +230,7 @@ class Turn:
         next_attempt, over = None, False
         while next_attempt is None and not over:
             self._border()
-            outcomes = await tools.run()
+            outcomes = await self._driver.abortable(tools.run(), finishes=True)
             next_attempt, over = await self._unit(partial(self._record_tools, step, told, tools, outcomes, last=last))
         self._recall.messages.append(shown_answer(told, tools.results, self._provider_name))
         return next_attempt
@@ -250,9 +250,9 @@ class Turn:
         with self._journal.unit() as unit:
             settled = tools.settle(unit, outcomes)
             if tools.more:
-                return Done((None, False), settled + tools.admit_next(unit))
+                return Done((None, False), untold_by(unit, settled + tools.admit_next(unit)))
             tools.close(unit, step)
-            return Done((unit.mark(f"llm:{step + 1}"), False), [*settled, finish_frame(told)])
+            return Done((unit.mark(f"llm:{step + 1}"), False), untold_by(unit, [*settled, finish_frame(told)]))
 
     def _closing(self, record: Callable[[Unit], T]) -> T:
         """A unit that settles the run too. Asked to stop meanwhile, it records its work and the run is cancelled."""

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import secrets
-import socket
+import time
+from dataclasses import replace
+
+from django.db import InterfaceError, OperationalError
 
 from agent.conf import agent_settings
 from agent.domain import frames
-from agent.errors import Cancelled, LeaseLost
+from agent.errors import Cancelled, GivenUp, LeaseLost
 from agent.flows.driver import Driver
 from agent.flows.loop import Turn
+from agent.flows.owners import this_process
 from agent.flows.settlement import hand_back, settle_cancelled, settle_failed, shown_error
+from agent.flows.takeover import take_over
 from agent.sinks import get_sink
 from agent.sinks.writer import FrameWriter
 from agent.store import get_store, in_store
 
+DATABASE_GONE = (OperationalError, InterfaceError)
+
 logger = logging.getLogger("agent.runner")
-
-
-def owner_name() -> str:
-    """Who holds a lease: `host:pid:random`; the random part tells a re-used process id apart."""
-    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-
-
-OWNER = owner_name()
 
 
 async def drive(driver: Driver) -> None:
@@ -46,15 +43,20 @@ def _begin(driver: Driver) -> Turn | None:
     store, seconds = get_store(), agent_settings().run_lease_seconds
     try:
         with store.atomic():
-            lease = store.claim_run(driver.run_id, OWNER, seconds)
+            lease = store.claim_run(driver.run_id, this_process(), seconds)
             if lease is None:
                 return None
             turn = Turn(store, lease, driver)
-            turn.begin()
+            if lease.attempt > 1:
+                turn.untold = take_over(store, turn.opened)
+            if turn.run.recoveries > agent_settings().run_max_recoveries:
+                turn.broken = GivenUp()
+            else:
+                turn.begin()
             return turn
     except Exception as error:
         broken = error
-    lease = store.claim_run(driver.run_id, OWNER, seconds)  # the first claim was rolled back with its steps
+    lease = store.claim_run(driver.run_id, this_process(), seconds)  # the first claim was rolled back with its steps
     if lease is None:
         return None
     turn = Turn(store, lease, driver)
@@ -73,6 +75,8 @@ async def _run(driver: Driver, turn: Turn) -> None:
 async def _settled(driver: Driver, turn: Turn, writer: FrameWriter) -> None:
     """Play the turn to its end, whatever that is, and close its stream."""
     try:
+        for frame in turn.untold:
+            writer.write(frame)
         await turn.play()
         await writer.end()
     except Cancelled:
@@ -80,21 +84,38 @@ async def _settled(driver: Driver, turn: Turn, writer: FrameWriter) -> None:
             writer.write(frames.cancelled())
             await writer.end()
     except LeaseLost:
-        if driver.leaving and await in_store(hand_back, turn.run, turn.lease, turn.leftovers()):
-            logger.info("run %s was released at a border", turn.run.id)
-        else:
-            logger.warning("run %s is another worker's now", turn.run.id)
+        driver.released = driver.leaving and await in_store(_hand_back, driver, turn)
+        logger.info("run %s %s", turn.run.id, "was released" if driver.released else "is another worker's now")
+    except DATABASE_GONE:
+        # As if the process had died: whoever takes the run over counts it, so that it does not go round for ever.
+        logger.exception("run %s lost its database", turn.run.id)
+        driver.released = await in_store(_let_lapse, turn)
     except Exception as error:
         logger.exception("run %s failed", turn.run.id)
         if await in_store(settle_failed, turn.run, error, lease=turn.lease, left=turn.leftovers()):
             await writer.fail(shown_error(error))
 
 
+def _hand_back(driver: Driver, turn: Turn) -> bool:
+    left = turn.leftovers()
+    return hand_back(turn.run, turn.lease, left, touched=driver.broke_off or bool(left.usage))
+
+
+def _let_lapse(turn: Turn) -> bool:
+    return turn.store.renew_run(replace(turn.lease, seconds=0))
+
+
 async def _heartbeat(driver: Driver, turn: Turn) -> None:
     """Renew the lease each third of it, and look whether another process asked the run to stop."""
+    renewed = time.monotonic()
     while True:
         await asyncio.sleep(turn.lease.seconds / 3)
-        alive, cancel_requested = await in_store(_renew, turn)
+        try:
+            alive, cancel_requested = await in_store(_renew, turn)
+            renewed = time.monotonic()
+        except Exception:
+            logger.exception("the lease of run %s could not be renewed", turn.run.id)
+            alive, cancel_requested = time.monotonic() - renewed < turn.lease.seconds, False
         if not alive:
             driver.lose()
         elif cancel_requested:

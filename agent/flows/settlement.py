@@ -50,13 +50,24 @@ def settle_failed(run: Run, error: BaseException, *, lease: RunLease | None = No
     return settled
 
 
-def hand_back(run: Run, lease: RunLease, left: Leftovers) -> bool:
-    """Release a run that goes on elsewhere, with the ledger rows of the call that broke off."""
+def hand_back(run: Run, lease: RunLease, left: Leftovers, *, touched: bool) -> bool:
+    """Release a run that goes on elsewhere, with the ledger rows of the call that broke off; False when it is lost.
+
+    Where nothing was `touched`, the next effect was only marked: whoever begins it does not repeat it.
+    """
     store = get_store()
-    with store.atomic():
-        for usage in left.usage:
-            store.record_usage(usage)
-        return store.release_run(lease)
+    try:
+        with store.atomic():
+            now = store.get_run(run.id)
+            marked_here = now is not None and now.effect_position not in {None, run.effect_position}
+            if marked_here and not touched:
+                store.record_steps(lease, [])
+            _spent(store, run, left)
+            if not store.release_run(lease):
+                raise LeaseLost
+    except LeaseLost:
+        return False
+    return True
 
 
 def code_of(error: BaseException) -> str:
@@ -75,6 +86,13 @@ def shown_error(error: BaseException) -> dict[str, Any]:
     if isinstance(error, AgentError) and (code != "run_failed" or isinstance(error, ModelError)):
         return {"code": code, "message": error.message}
     return {"code": code, "message": raw_text(error) if agent_settings().expose_errors else GENERIC}
+
+
+def told_error(run: Run) -> dict[str, Any]:
+    """What followers of a failed run are told, from its row."""
+    code, raw = run.error_code or "run_failed", run.error_message or ""
+    message = raw if agent_settings().expose_errors else GENERIC
+    return {"code": code, "message": message if code == "run_failed" else raw.partition(": ")[2] or GENERIC}
 
 
 def close_stream(run: Run, *, error: dict[str, Any] | None = None) -> None:
@@ -98,11 +116,15 @@ def _settle(run: Run, end: RunEnd, reason: str, lease: RunLease | None, left: Le
     return True
 
 
-def _keep(store: AgentStore, run: Run, left: Leftovers) -> None:
+def _spent(store: AgentStore, run: Run, left: Leftovers) -> None:
     for usage in left.usage:
         store.record_usage(usage)
     if left.retries:
         store.bump_run_retries(run.id, left.retries)
+
+
+def _keep(store: AgentStore, run: Run, left: Leftovers) -> None:
+    _spent(store, run, left)
     if left.text.strip():
         said = AppendMessage(
             id=new_id(),

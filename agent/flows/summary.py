@@ -69,9 +69,8 @@ class Folding:
         """The rows of what was made and spent, and the payload of the step."""
         for row in (*self._extra_rows(self._broken + self._answered[:-1]), *self._own_row()):
             self._store.record_usage(row)
-        retries = len(self._broken) + attempt.repeated
-        if retries:
-            self._store.bump_run_retries(self._run.id, retries)
+        if self._broken:
+            self._store.bump_run_retries(self._run.id, len(self._broken))
         if self._failed:
             return {"text": self._carried.summary, "failed": True}
         if self._made is None:

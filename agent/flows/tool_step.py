@@ -107,9 +107,8 @@ class ToolStep:
     def settle(self, unit: Unit, outcomes: Sequence[ToolResult | None]) -> list[Frame]:
         """Record the outcomes in call order, with the complete results of the message."""
         told: list[Frame] = []
-        repeated = bool(self.pending) and self.pending[0].repeated
         for pending, outcome in zip(self.pending, outcomes, strict=True):
-            payload = unit.settle(pending.attempt, self._record, pending, outcome, repeated)
+            payload = unit.settle(pending.attempt, self._record, pending, outcome)
             told += self._take(pending, payload)
         if any(not pending.attempt.done for pending in self.pending):
             self._store.set_message_tool_results(self._message_id, self.results)
@@ -177,7 +176,7 @@ class ToolStep:
         work = execute(pending.tool.tool, pending.input, self._context(pending.call["id"]))
         return await spans.executed(self._run, pending.call, work)
 
-    def _record(self, pending: Pending, outcome: ToolResult | None, repeated: bool) -> dict[str, Any]:
+    def _record(self, pending: Pending, outcome: ToolResult | None) -> dict[str, Any]:
         assert outcome is not None
         failed = outcome.error is not None
         status = ToolCallStatus.FAILED if failed else ToolCallStatus.AUTO_EXECUTED
@@ -190,8 +189,6 @@ class ToolStep:
                 execution_ms=outcome.ms,
             ),
         )
-        if repeated:
-            self._store.bump_run_retries(self._run.id)
         self._settled(pending.call, status, ms=outcome.ms)
         payload: dict[str, Json] = {"error": outcome.error} if failed else {"output": outcome.output}
         return {

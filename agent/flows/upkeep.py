@@ -19,8 +19,13 @@ class Purged:
 
 def purge() -> Purged:
     """Remove what is past its time; how much. Idempotent, and safe in several processes at once."""
-    store = get_store()
-    keys = 0
-    if "idempotency" in store.capabilities:
-        keys = store.purge_idempotency_keys(store.clock() - timedelta(hours=KEY_HOURS))
+    keys = purge_keys()
     return Purged(streams=get_sink().purge_expired(), keys=keys)
+
+
+def purge_keys() -> int:
+    """Remove idempotency keys of yesterday; how many."""
+    store = get_store()
+    if "idempotency" not in store.capabilities:
+        return 0
+    return store.purge_idempotency_keys(store.clock() - timedelta(hours=KEY_HOURS))

@@ -10,6 +10,12 @@ from agent.sinks.writer import FrameWriter
 
 
 class FrameSink(Protocol):
+    """A sink may also have `stored(run_id)` and `unended(since, until, limit)`.
+
+    The first answers every row that is there, so that whoever takes a run over tells what its last worker did not; the
+    second the runs settled in that time whose stream was left open.
+    """
+
     def open(self, run_id: str, attempt: int) -> FrameWriter:
         """The writer of a run, on the running loop; writes of an older attempt are refused with `LeaseLost`."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from agent.domain.snapshots import NumberedFrame
@@ -140,8 +140,20 @@ class DatabaseSink:
         return NumberedFrame(seq=after + 1, frame=None, error=error)
 
     def finish(self, run_id: str, frames: Sequence[str], error: dict[str, Any] | None = None) -> None:
-        self._append(run_id, None, [*frames, None], error)
-        self._wakes.publish(run_id)
+        if self._store.end_stream(run_id, frames, error):
+            self._wakes.publish(run_id)
+
+    def stored(self, run_id: str) -> list[NumberedFrame]:
+        """Every row that is there, oldest first."""
+        rows = page = self._store.read_frames(run_id, 0, PAGE)
+        while len(page) == PAGE:
+            page = self._store.read_frames(run_id, page[-1].seq, PAGE)
+            rows = rows + page
+        return rows
+
+    def unended(self, since: datetime, until: datetime, limit: int) -> list[str]:
+        """Runs settled in this time whose stream was left open."""
+        return self._store.unended_streams(since, until, limit)
 
     def close(self, run_id: str) -> None:
         self._store.remove_frames([run_id])

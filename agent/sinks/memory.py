@@ -76,6 +76,11 @@ class MemorySink:
         stream = self._streams.setdefault(run_id, _Stream())
         self._store(run_id, stream, [*frames, None], error)
 
+    def stored(self, run_id: str) -> list[NumberedFrame]:
+        """Every row that is there, oldest first."""
+        stream = self._streams.get(run_id)
+        return list(stream.frames) if stream else []
+
     def close(self, run_id: str) -> None:
         self._streams.pop(run_id, None)
 

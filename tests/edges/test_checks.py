@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import celery
 import pytest
 from django.core import checks
 from django.core.checks.registry import registry as registered_checks
@@ -104,6 +105,33 @@ def test_e022_wants_a_recorded_run_for_another_process(name: str) -> None:
     assert told("agent.E022", STORE=without(name)) == ""
     runner = f"{__name__}.Elsewhere"
     assert "must be 'inline'" in told("agent.E022", STORE=without(name), RUNNER=runner)
+
+
+@pytest.fixture
+def broker() -> Iterator[Callable[[str | None], None]]:
+    """Name the broker of the Celery application that is current here."""
+    conf = celery.current_app.conf
+    before = conf.broker_url
+
+    def name(url: str | None) -> None:
+        conf.broker_url = url
+
+    yield name
+    conf.broker_url = before
+
+
+def test_e032_wants_a_broker_for_celery(broker: Callable[[str | None], None]) -> None:
+    broker(None)
+    assert "no broker" in told("agent.E032", RUNNER="celery")
+    assert told("agent.E032") == ""
+    broker("redis://127.0.0.1/0")
+    assert told("agent.E032", RUNNER="celery") == ""
+
+
+def test_w014_wants_a_sink_that_workers_share(broker: Callable[[str | None], None]) -> None:
+    broker("redis://127.0.0.1/0")
+    assert "memory" in told("agent.W014", RUNNER="celery", SINK="memory")
+    assert told("agent.W014", SINK="memory") == ""
 
 
 def test_e024_wants_frames_for_the_database_sink() -> None:

@@ -132,7 +132,7 @@ def ending(desk: Site, thread_id: str, run_id: str) -> End:
     for ours, name in ids.items():
         told = told.replace(ours, name)
         steps = [step.replace(ours, name) for step in steps]
-    usage = [row.step_key for row in desk.store.usage_of_run(run_id)]
+    usage = [row.step_key for row in desk.store.usage_of_run(run_id) if "#" not in str(row.step_key)]
     return End(run.status, told, steps, usage, calls, detail.summary.active_run_id, detail.summary.title)
 
 
@@ -150,6 +150,8 @@ def test_a_turn_cut_at_a_commit_ends_as_if_undisturbed(site: MakeSite, unit: int
     told_again = [frame["step"] for frame in desk.frames(run_id) if frame.get("kind") == "step-restart"]
     begun = {(1, True): [0], (2, False): [0], (3, True): [1], (4, False): [1]}  # a model call whose answer is not kept
     assert told_again == begun.get((unit, after_commit), [])
+    crashed = [row.step_key for row in desk.store.usage_of_run(run_id) if "#" in str(row.step_key)]
+    assert crashed == [f"llm:{step}#1.1" for step in told_again]  # money may have been spent: one row, once
     assert run.retries == len(told_again) + 2 * ((unit, after_commit) in {(2, True), (3, False)})  # both reads again
 
 

@@ -15,11 +15,12 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import override_settings
 from django.utils import timezone
 
-from agent.asgi import refuse_unapplied_migrations, with_agent
+from agent.asgi import with_agent
 from agent.conf import setting_problems
 from agent.flows import dispatch
 from agent.flows.recovery import recover
 from agent.flows.upkeep import purge
+from agent.starting import refuse_unapplied_migrations
 from tests.flows.conftest import Site
 
 MakeSite = Callable[..., Site]
@@ -80,7 +81,6 @@ def test_a_server_does_not_start_before_migrate() -> None:
 @pytest.mark.parametrize(
     "later",
     [
-        {"RUNNER": "celery"},
         {"SINK": "redis"},
         {"QUOTA": {"day": {"usd": 1}}},
         {"ATTACHMENTS": {"STORE": "agent.store.OrmStore"}},

@@ -1,0 +1,126 @@
+"""What a stream lacks of the last recorded step, when its worker was gone before it had told (spec 03 §2).
+
+Frames are stored in order, behind the commit that makes them true: a crash loses the last of them. They are a function
+of recorded payloads, so whoever takes the run over, or finds it settled and its stream open, tells the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.domain import frames
+from agent.domain.model_calls import Frame
+from agent.domain.runs import Step
+from agent.domain.snapshots import NumberedFrame
+from agent.flows.answers import Told, finish_frame
+from agent.flows.journal import Unit
+
+ANSWER = "llm:"
+SETTLED = frozenset({"tool-output", "tool-output-error", "tool-output-denied"})
+
+
+@dataclass(slots=True)
+class Shown:
+    """What a stream shows of the step that was begun last, and how many were begun."""
+
+    steps: int = 0
+    text: str = ""
+    reasoning: str = ""
+    announced: set[str] = field(default_factory=set)
+    settled: set[str] = field(default_factory=set)
+    components: set[str] = field(default_factory=set)
+    finished: bool = False
+    titled: bool = False
+
+    def take(self, frame: Frame) -> None:
+        """Take a frame of the run itself, not of one that it asked."""
+        kind = frame["kind"]
+        if kind in {"step-start", "step-restart"}:
+            self.__init__(steps=max(1, self.steps + (kind == "step-start")))  # type: ignore[misc]
+        elif kind == "text":
+            self.text += frame["text"]
+        elif kind == "reasoning":
+            self.reasoning += frame["text"]
+        elif kind == "tool-input-available":
+            self.announced.add(frame["id"])
+        elif kind in SETTLED:
+            self.settled.add(frame["id"])
+        elif kind == "ui":
+            self.components.add(frame["id"])
+        self.finished |= kind == "step-finish"
+        self.titled |= kind == "title"
+
+
+def untold_by(unit: Unit, made: list[Frame]) -> list[Frame]:
+    """The frames of a unit that has recorded something; a replayed one was told, or is told by `untold`."""
+    return made if unit.steps else []
+
+
+def shown(rows: Iterable[NumberedFrame]) -> Shown:
+    """What is to be seen of the last step in these rows."""
+    seen = Shown()
+    for row in rows:
+        frame = {} if row.frame is None else json.loads(row.frame)
+        if frame and "parentId" not in frame:
+            seen.take(frame)
+    return seen
+
+
+def untold(steps: Sequence[Step], seen: Shown | None) -> list[Frame]:
+    """The frames of the last recorded step that a stream lacks; None = it cannot be read, then those with an id."""
+    recorded = {step.name: step.payload for step in steps}
+    answers = [name for name in recorded if name.startswith(ANSWER)]
+    if not answers:
+        return []
+    number, told = len(answers), recorded[answers[-1]]
+    if seen is None:
+        seen = Shown(number, told["text"], told.get("reasoning") or "", {*_ids(told)}, finished=True)
+    if seen.steps > number:
+        return []  # the next step was begun in the stream, so all of this one is there
+    begun = seen.steps == number
+    lacking = _rest(told, recorded, seen if begun else Shown(), answers[-1].removeprefix(ANSWER))
+    return [*([] if begun else [frames.step_start()]), *lacking]
+
+
+def _rest(told: Told, recorded: Mapping[str, Any], seen: Shown, step: str) -> Iterator[Frame]:
+    for kind, whole, there in (
+        ("reasoning", told.get("reasoning") or "", seen.reasoning),
+        ("text", told["text"], seen.text),
+    ):
+        if whole != there and whole.startswith(there):
+            yield {"kind": kind, "text": whole[len(there) :]}
+    yield from _new(told.get("ui") or (), seen)
+    for call in told["toolCalls"]:
+        if call["id"] not in seen.announced:
+            yield frames.tool_input_available(call["id"], call["name"], call["kind"], call["input"])
+    for call in told["toolCalls"]:
+        yield from _settled(call, recorded, seen)
+    if not seen.finished and {f"persist:tool-outputs:{step}", "persist:run:end"} & recorded.keys():
+        yield finish_frame(told)
+    if "persist:title" in recorded and not seen.titled:
+        yield frames.title(recorded["persist:title"]["title"])
+
+
+def _settled(call: Mapping[str, Any], recorded: Mapping[str, Any], seen: Shown) -> Iterator[Frame]:
+    """The outcome of a call, where it is recorded."""
+    refused = recorded.get(f"persist:toolcall:{call['id']}", {}).get("failure")
+    outcome = {"error": refused} if refused else recorded.get(f"tool:{call['id']}")
+    if outcome is None:
+        return
+    if call["id"] not in seen.settled:
+        output, error = outcome.get("output"), outcome.get("error")
+        yield frames.tool_result({"id": call["id"], "name": call["name"], "output": output, "error": error})
+    yield from _new(({"toolCallId": call["id"], **component} for component in outcome.get("ui") or ()), seen)
+
+
+def _new(components: Iterable[Mapping[str, Any]], seen: Shown) -> Iterator[Frame]:
+    for component in components:
+        if component["id"] not in seen.components:
+            yield {"kind": "ui", **component}
+
+
+def _ids(told: Told) -> Iterator[str]:
+    return (call["id"] for call in told["toolCalls"])
