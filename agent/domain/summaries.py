@@ -14,7 +14,7 @@ from typing import Protocol
 from agent.domain.history import HistoryPolicyContext
 from agent.domain.model_calls import Json, Reply, ShownMessage, Usage
 from agent.domain.snapshots import TurnMessage
-from agent.domain.text import is_blank
+from agent.domain.text import clean_text, is_blank
 from agent.domain.transcript import show_result
 
 DEFAULT_HISTORY_SUMMARY_INSTRUCTION = """\
@@ -119,7 +119,7 @@ def material(dropped: Sequence[TurnMessage], previous: str | None, *, most: int 
     if sum(map(len, told)) > most:
         told = [_message(message, max(SHORTEST_PART, most // (2 * len(dropped)))) for message in dropped]
     lines = [] if previous is None else ["<earlier_summary>", without_tags(previous), "</earlier_summary>"]
-    return "\n".join([*lines, "<messages>", *_fitting(told, most), "</messages>"])
+    return clean_text("\n".join([*lines, "<messages>", *_fitting(told, most), "</messages>"]))
 
 
 def _fitting(told: Sequence[str], most: int) -> list[str]:

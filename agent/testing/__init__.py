@@ -10,12 +10,31 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent.testing.memory import InMemoryStore
+    from agent.testing.policies import assert_policy_promise
     from agent.testing.turns import HeldRunner, MemoryTurn, drive_run, held_runner, run_turn_in_memory
 
-__all__ = ["HeldRunner", "InMemoryStore", "MemoryTurn", "drive_run", "held_runner", "run_turn_in_memory"]
+_HOME = {
+    "HeldRunner": "turns",
+    "InMemoryStore": "memory",
+    "MemoryTurn": "turns",
+    "assert_policy_promise": "policies",
+    "drive_run": "turns",
+    "held_runner": "turns",
+    "run_turn_in_memory": "turns",
+}
+
+__all__ = [
+    "HeldRunner",
+    "InMemoryStore",
+    "MemoryTurn",
+    "assert_policy_promise",
+    "drive_run",
+    "held_runner",
+    "run_turn_in_memory",
+]
 
 
 def __getattr__(name: str) -> object:
-    if name not in __all__:
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module("agent.testing.memory" if name == "InMemoryStore" else "agent.testing.turns"), name)
+    return getattr(import_module(f"agent.testing.{_HOME[name]}"), name)
