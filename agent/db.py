@@ -126,7 +126,7 @@ class Threads:
 
 def _answered(call: Callable[[], T], loop: asyncio.AbstractEventLoop, future: asyncio.Future[T]) -> Callable[[], None]:
     """Do the work; what is handed back delivers its answer."""
-    _close_unusable()
+    close_unusable()
     try:
         answer: Callable[[], None] = partial(_set, future.set_result, future, call())
     except BaseException as error:
@@ -146,7 +146,7 @@ def _set(setter: Callable[[T], object], future: asyncio.Future[Any], outcome: T)
         setter(outcome)
 
 
-def _close_unusable() -> None:
+def close_unusable() -> None:
     """Drop connections that are broken, or past the age that the host has set.
 
     As a request does at its start, but for CONN_MAX_AGE = 0: these threads are ours, and a new connection for
