@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from collections.abc import Iterable
 
 HIDDEN = "[hidden]"
@@ -34,3 +35,8 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
         if len(secret) >= SHORTEST_SECRET:
             text = text.replace(secret, HIDDEN)
     return _WHOLE.sub(HIDDEN, _KEPT_HEAD.sub(rf"\1{HIDDEN}", text))
+
+
+def redacted_trace(error: BaseException) -> str:
+    """The traceback of an error as a log may keep it."""
+    return redact("".join(traceback.format_exception(error)))

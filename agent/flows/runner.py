@@ -11,6 +11,7 @@ from django.db import InterfaceError, OperationalError
 
 from agent.conf import agent_settings
 from agent.domain import frames
+from agent.domain.redaction import redacted_trace
 from agent.errors import Cancelled, GivenUp, LeaseLost
 from agent.flows.driver import Driver
 from agent.flows.loop import Turn
@@ -91,7 +92,7 @@ async def _settled(driver: Driver, turn: Turn, writer: FrameWriter) -> None:
         logger.exception("run %s lost its database", turn.run.id)
         driver.released = await in_store(_let_lapse, turn)
     except Exception as error:
-        logger.exception("run %s failed", turn.run.id)
+        logger.error("run %s failed: %s", turn.run.id, redacted_trace(error))  # noqa: TRY400 - without its secrets
         if await in_store(settle_failed, turn.run, error, lease=turn.lease, left=turn.leftovers()):
             await writer.fail(shown_error(error))
 

@@ -10,6 +10,7 @@ from agent.conf import agent_settings
 from agent.domain import frames
 from agent.domain.commands import AppendMessage, RecordUsage, RunEnd
 from agent.domain.ids import new_id
+from agent.domain.redaction import redact
 from agent.domain.runs import Run, RunLease
 from agent.domain.states import RunStatus
 from agent.errors import AgentError, LeaseLost, ModelError, ModelNoOutput, OverQuota, ReplayDiverged
@@ -77,14 +78,15 @@ def code_of(error: BaseException) -> str:
 
 
 def raw_text(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    """What an error says, without the secrets that it may repeat."""
+    return redact(f"{type(error).__name__}: {error}") if str(error) else type(error).__name__
 
 
 def shown_error(error: BaseException) -> dict[str, Any]:
     """`{code, message}` for followers: our own sentence where the code has one, else generic unless exposed."""
     code = code_of(error)
     if isinstance(error, AgentError) and (code != "run_failed" or isinstance(error, ModelError)):
-        return {"code": code, "message": error.message}
+        return {"code": code, "message": redact(error.message)}
     return {"code": code, "message": raw_text(error) if agent_settings().expose_errors else GENERIC}
 
 

@@ -54,7 +54,7 @@ VENDORS: Final = {
 
 async def answered(run: Run, call: ModelCall, *, provider: str) -> Answer:
     """The answer of a model call; one span for all its tries."""
-    if not INSTALLED:
+    if not _recorded():
         return await call.run()
     with _span(LLM, run, trace.SpanKind.CLIENT, _asked(call, provider)) as span:
         answer = await call.run()
@@ -65,7 +65,7 @@ async def answered(run: Run, call: ModelCall, *, provider: str) -> Answer:
 
 async def executed(run: Run, call: Mapping[str, Any], work: Awaitable[ToolResult]) -> ToolResult:
     """The result of a tool's body."""
-    if not INSTALLED:
+    if not _recorded():
         return await work
     told: Attributes = {
         "gen_ai.operation.name": "execute_tool",
@@ -87,6 +87,11 @@ def trace_id(run_id: str) -> int:
     except ValueError:  # a store with ids of its own
         number = int.from_bytes(hashlib.sha256(run_id.encode()).digest()[:16])
     return number or 1
+
+
+def _recorded() -> bool:
+    """Whether the library is there and somebody has told it where spans go."""
+    return INSTALLED and not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider)
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +16,7 @@ from agent.conf import agent_settings
 from agent.db import in_db, in_tool, is_transient
 from agent.domain import frames
 from agent.domain.model_calls import Frame, Json, ToolSpec
-from agent.domain.redaction import redact
+from agent.domain.redaction import redact, redacted_trace
 from agent.domain.text import clean_text
 from agent.errors import ToolError
 from agent.flows.gates import asks_host, listed, open_tools
@@ -232,7 +231,9 @@ def _presented(tool: ToolDefinition, arguments: BaseModel, answer: object, ctx: 
         return Presentation(shown.text, [as_json(dict(each)) for each in shown.ui])
     except Exception as error:
         _unless_signal(error)
-        log.warning("The presentation of tool %s (call %s) failed: %s", tool.name, ctx.tool_call_id, _trace(error))
+        log.warning(
+            "The presentation of tool %s (call %s) failed: %s", tool.name, ctx.tool_call_id, redacted_trace(error)
+        )
         return Presentation()
 
 
@@ -253,17 +254,13 @@ def _raised(error: BaseException, tool: ToolDefinition, ctx: ToolContext) -> Too
     """A ToolError speaks to the model; of anything else the model learns only that it happened."""
     if isinstance(error, ToolError):
         return _failed(error.code, error.message)
-    log.error("Tool %s (call %s) failed: %s", tool.name, ctx.tool_call_id, _trace(error))
+    log.error("Tool %s (call %s) failed: %s", tool.name, ctx.tool_call_id, redacted_trace(error))
     message = f'The tool "{tool.name}" failed unexpectedly. Nothing more is known of it.'
     return replace(_failed("tool_failed", message), detail=redact(f"{type(error).__name__}: {error}"))
 
 
 def _failed(code: str, message: str) -> ToolResult:
     return ToolResult(error=message, error_code=code)
-
-
-def _trace(error: BaseException) -> str:
-    return redact("".join(traceback.format_exception(error)))
 
 
 _left: set[asyncio.Future[ToolResult]] = set()  # a task that nobody holds may vanish in mid-work
