@@ -13,6 +13,7 @@ from agent.domain.model_calls import Frame, Json, ShownCall, ShownMessage
 from agent.domain.runs import Run
 from agent.domain.transcript import show_result
 from agent.flows import events, ledger
+from agent.flows.journal import as_recorded
 from agent.flows.model_call import Answer
 from agent.store.base import AgentStore
 
@@ -29,7 +30,8 @@ def record_answer(store: AgentStore, run: Run, answer: Answer, *, step: int, run
     entry = store.record_usage(
         ledger.row(run, answer.counted, model_id=answer.model_id, step_key=f"llm:{step}", message_id=message_id)
     )
-    told = _payload(answer, message_id, ledger.message_usage(entry), provider)
+    # the message and the journal keep the same bytes: what a model is shown does not depend on which of them is read
+    told = as_recorded(_payload(answer, message_id, ledger.message_usage(entry), provider))
     if message_id is not None:
         said = _message(run, told)
         store.append_message(said)
@@ -91,6 +93,7 @@ def _payload(answer: Answer, message_id: str | None, usage: dict[str, Any], prov
         "reasoningMs": answer.reasoning_ms,
         "ui": answer.ui or None,
         "providerState": state,
+        "shortened": answer.is_shortened or None,
     }
     return payload | {name: value for name, value in optional.items() if value is not None}
 

@@ -435,3 +435,20 @@ def test_an_unknown_persona_is_refused(site: MakeSite, shop: Callable[[Site], No
     with pytest.raises(Invalid) as refused:
         desk.send(persona="nobody")
     assert refused.value.code == "persona_not_found"
+
+
+def test_a_model_is_shown_the_same_bytes_within_a_turn_and_in_the_next(site: MakeSite) -> None:
+    desk = site([ScriptedReply(calls=[call("sort", zulu=1, alpha={"y": 1, "b": 2})]), "Sorted.", "Again."])
+
+    @tool
+    def sort(zulu: int, alpha: dict[str, int]) -> dict[str, int]:
+        """Sort."""
+        return {"z": zulu, "a": 1}
+
+    agent(name="shop", prompt="p", tools=[sort])(type("Shop", (), {}))
+    first = desk.turn()
+    within = desk.provider.requests[-1].messages[-1]
+    desk.turn(thread_id=first.thread_id)
+    later = next(message for message in desk.provider.requests[-1].messages if message.tool_calls)
+    assert repr(later.tool_calls) == repr(within.tool_calls)  # prompt caches depend on it, key order included
+    assert repr(later.tool_results) == repr(within.tool_results)
