@@ -31,7 +31,7 @@ def record_answer(store: AgentStore, run: Run, answer: Answer, *, step: int, run
         ledger.row(run, answer.counted, model_id=answer.model_id, step_key=f"llm:{step}", message_id=message_id)
     )
     # the message and the journal keep the same bytes: what a model is shown does not depend on which of them is read
-    told = as_recorded(_payload(answer, message_id, ledger.message_usage(entry), provider))
+    told: Told = as_recorded(_payload(answer, message_id, ledger.message_usage(entry), provider))
     if message_id is not None:
         said = _message(run, told)
         store.append_message(said)
