@@ -142,7 +142,10 @@ class ToolError(AgentError):
 
 
 class ModelError(AgentError):
-    """A provider's failure: `transient` ones are tried again; `status` is the vendor's HTTP status if any."""
+    """A provider's failure: `transient` ones are tried again; `status` is the vendor's HTTP status if any.
+
+    `too_long`: the model cannot take so much; less of the conversation may be tried.
+    """
 
     code = "model_error"
     message = "The model could not be reached."
@@ -154,8 +157,10 @@ class ModelError(AgentError):
         transient: bool = False,
         status: int | None = None,
         usage: object | None = None,
+        too_long: bool = False,
     ) -> None:
         super().__init__(message)
+        self.too_long = too_long
         self.transient = transient
         self.status = status
         self.usage = usage

@@ -16,6 +16,7 @@ from agent.domain.model_calls import Json, Reply, ShownMessage, Usage
 from agent.domain.snapshots import TurnMessage
 from agent.domain.text import clean_text, is_blank
 from agent.domain.transcript import show_result
+from agent.errors import ModelError
 
 DEFAULT_HISTORY_SUMMARY_INSTRUCTION = """\
 You keep the memory of a conversation between a person and an assistant. You are given the earlier summary, if there \
@@ -31,6 +32,7 @@ summary and nothing else."""
 
 LEFT_OUT = "The messages that came before are left out. Rely on this summary as a faithful account of them."
 MAX_CHARACTERS = 400_000  # about 100,000 tokens
+SHARE_OF_TOO_MUCH = 8  # one part of so many may be right where all of it was too long
 LONGEST_PART, SHORTEST_PART = 8_000, 400  # characters of one text, one input, one output
 
 
@@ -80,11 +82,21 @@ class ModelSummarizer:
         self, dropped: Sequence[TurnMessage], context: SummaryContext, previous: str | None
     ) -> HistorySummary | None:
         """The model's words; None when it has none, so that an earlier summary stays."""
-        text = material(dropped, previous, most=self.max_characters)
-        reply = await context.ask(self.instruction, text, model=self.model)
+        reply = await self._asked(dropped, context, previous)
         if is_blank(reply.text):
             return None
         return HistorySummary(text=reply.text.strip(), usage=reply.usage, model_id=reply.model_id)
+
+    async def _asked(self, dropped: Sequence[TurnMessage], context: SummaryContext, previous: str | None) -> Reply:
+        """Once more with much less, if the model finds it too long."""
+        try:
+            text = material(dropped, previous, most=self.max_characters)
+            return await context.ask(self.instruction, text, model=self.model)
+        except ModelError as error:
+            if not error.too_long:
+                raise
+            text = material(dropped, previous, most=self.max_characters // SHARE_OF_TOO_MUCH)
+            return await context.ask(self.instruction, text, model=self.model)
 
 
 def summarize_with_model(

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from agent.conf import agent_settings
-from agent.domain import frames, transcript
+from agent.domain import frames
 from agent.domain.clock import wire_time
 from agent.domain.commands import RunEnd, RunStart
 from agent.domain.model_calls import Frame, ModelRequest
@@ -22,7 +22,7 @@ from agent.domain.titles import title_for, wants_title
 from agent.errors import Cancelled, LeaseLost, ModelNoOutput, NotFound
 from agent.flows import contexts, events, ledger, prompt, spans
 from agent.flows.admission import PERSIST_USER, REGENERATE
-from agent.flows.answers import Told, blank, blank_told, finish_frame, record_answer, shown_answer
+from agent.flows.answers import Told, blank, blank_told, finish_frame, record_answer
 from agent.flows.driver import Driver
 from agent.flows.journal import Attempt, Journal, NotSettled, Unit
 from agent.flows.model_call import Answer, ModelCall
@@ -166,8 +166,7 @@ class Turn:
         return [one for one in offered if one.spec.name not in called or one.spec.name in now]
 
     async def _ask(self, step: int, attempt: Attempt, offered: Sequence[Offered]) -> Answer:
-        system, manners = prompt.JOINT.join((self._stages or {})["prompt"]), transcript.manners_of(self._provider)
-        system, messages = transcript.lawful(system, self._recall.shown, manners)
+        system, messages = self._recall.shown_to(self._provider, prompt.JOINT.join((self._stages or {})["prompt"]))
         self._call = ModelCall(
             provider=self._provider,
             request=ModelRequest(
@@ -186,6 +185,7 @@ class Turn:
             retries=agent_settings().model_retries,
             model_id=self.run.model_id or self._model or self._provider_name,
             taken_ids=self._taken_ids,
+            is_shortened=self._recall.is_shortened,
         )
         return await spans.answered(self.run, self._call, provider=self._provider_name)
 
@@ -232,7 +232,7 @@ class Turn:
             self._border()
             outcomes = await self._driver.abortable(tools.run(), finishes=True)
             next_attempt, over = await self._unit(partial(self._record_tools, step, told, tools, outcomes, last=last))
-        self._recall.messages.append(shown_answer(told, tools.results, self._provider_name))
+        self._recall.add(told, tools.results, self._provider_name)
         return next_attempt
 
     def _record_tools(

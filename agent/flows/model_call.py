@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent.domain import frames
 from agent.domain.ids import new_id
 from agent.domain.model_calls import Frame, ModelRequest, Reply, ReplyCall, Usage
+from agent.domain.shortening import shortened
 from agent.errors import Cancelled, ModelError
 from agent.flows.ledger import Broken, Counted, count_broken, count_reply
 from agent.sinks.writer import FrameWriter
@@ -17,6 +19,8 @@ from agent.spi import ModelProvider
 
 RETRY_SECONDS = 0.5  # before retry n: 0.5 x 2^(n-1)
 READ = "read"
+
+logger = logging.getLogger("agent.history")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +45,7 @@ class Answer:
     reasoning_ms: int | None
     ui: list[Frame]
     broken: tuple[Broken, ...]
+    is_shortened: bool
 
 
 class Unheard:
@@ -54,7 +59,8 @@ class Unheard:
 class ModelCall:
     """The effect `llm:<step>`, or another call of a model within a run.
 
-    `broken` holds the attempts that broke off, also when the call fails in the end.
+    A request that the vendor finds too long is shortened once. `broken` holds the attempts that broke off, also when
+    the call fails in the end.
     """
 
     provider: ModelProvider
@@ -67,6 +73,7 @@ class ModelCall:
     retries: int
     model_id: str  # as asked, for attempts that broke off
     taken_ids: set[str]  # provider call ids of the run so far
+    is_shortened: bool = False
     broken: list[Broken] = field(default_factory=list)
     _texts: list[str] = field(default_factory=list)
     _ids: dict[str, str] = field(default_factory=dict)
@@ -93,7 +100,9 @@ class ModelCall:
                 raise
             except ModelError as error:
                 self._break_off(error)
-                if not error.transient or len(self.broken) > self.retries:
+                if not (error.too_long and self._shorten()) and (
+                    not error.transient or len(self.broken) > self.retries
+                ):
                     raise
             except Exception as error:
                 self._break_off(error)
@@ -117,6 +126,17 @@ class ModelCall:
         elif not self._wrote:
             self.writer.write(frames.step_start())
         self._wrote = True
+
+    def _shorten(self) -> bool:
+        """Leave the older half of the conversation out, once; False when that was done or nothing can be left out."""
+        less = None if self.is_shortened else shortened(self.request.messages)
+        if less is None:
+            return False
+        logger.warning("%s: the conversation is too long for the model; its older half is left out", self.key)
+        self.is_shortened = True
+        key = self.request.idempotency_key and f"{self.request.idempotency_key}:shortened"
+        self.request = replace(self.request, messages=less, idempotency_key=key)
+        return True
 
     def _break_off(self, why: BaseException) -> None:
         """Count what the attempt has used; a provider puts what it knows of that on what it raises."""
@@ -172,6 +192,7 @@ class ModelCall:
             reasoning_ms=reply.reasoning_ms if reply.reasoning_ms is not None else reasoned,
             ui=frames.stored_ui([*self._ui, *({"kind": "ui", **part} for part in reply.ui)]),
             broken=tuple(self.broken),
+            is_shortened=self.is_shortened,
         )
 
     def _called(self, call: ReplyCall) -> CalledTool:

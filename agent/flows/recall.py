@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from agent.conf import agent_settings
 from agent.domain import transcript
 from agent.domain.history import HistoryPolicyContext
 from agent.domain.model_calls import ShownMessage
 from agent.domain.runs import Run, RunLease
+from agent.domain.shortening import shortened
 from agent.domain.summaries import leading_summary
 from agent.domain.text import is_blank
 from agent.flows import history, summary
+from agent.flows.answers import Told, shown_answer
 from agent.flows.driver import Driver
 from agent.flows.journal import Attempt, Unit
 from agent.flows.settlement import Leftovers
 from agent.flows.summary import Folding
 from agent.registry import AgentDefinition, resolve_history
+from agent.spi import ModelProvider
 from agent.store.base import AgentStore
 
 
 class Recall:
-    """The steps `load:thread` and `history:summarize` of one run; `messages` grow with what the run adds."""
+    """The steps `load:thread` and `history:summarize` of one run, and what it adds to them."""
 
     def __init__(
         self, store: AgentStore, run: Run, lease: RunLease, *, definition: AgentDefinition, driver: Driver
@@ -31,18 +37,25 @@ class Recall:
         self._summary: str | None = None
         self.title = ""
         self.asked = ""
-        self.messages: list[ShownMessage] = []
+        self.is_shortened = False
+        self._messages: list[ShownMessage] = []
 
     @property
     def is_complete(self) -> bool:
         """Whether nothing is left to fold."""
         return self._folding is None
 
-    @property
-    def shown(self) -> list[ShownMessage]:
-        """What a model is shown of the thread and of this run so far, the summary first."""
-        text = self._summary
-        return self.messages if text is None or is_blank(text) else [leading_summary(text), *self.messages]
+    def shown_to(self, provider: ModelProvider, system: str) -> tuple[str, tuple[ShownMessage, ...]]:
+        """What a model is shown of the thread and of this run so far, with the system text that it begins with."""
+        leading = [] if self._summary is None or is_blank(self._summary) else [leading_summary(self._summary)]
+        shown = [*leading, *self._messages]
+        system, messages = transcript.lawful(system, shown, transcript.manners_of(provider))
+        return system, (shortened(messages) or messages) if self.is_shortened else messages
+
+    def add(self, told: Told, results: Sequence[Mapping[str, Any]], provider_name: str) -> None:
+        """An answer of this run with the results of its calls; one to a shortened request shortens those to come."""
+        self._messages.append(shown_answer(told, results, provider_name))
+        self.is_shortened = self.is_shortened or bool(told.get("shortened"))
 
     def load(self, unit: Unit, *, before: str) -> None:
         """Load the thread. What is new to fold is marked, for `fold`; `before` is the step after that."""
@@ -52,7 +65,7 @@ class Recall:
         carried = history.load_step(unit, self._store, policy, context, approval_mode=mode)
         self.title, self._summary = carried.title, carried.summary
         self.asked = next((one.content for one in reversed(carried.messages) if one.role == "user"), "")
-        self.messages = transcript.show(carried.messages)
+        self._messages = transcript.show(carried.messages)
         # A run keeps the steps that it has recorded, whatever its policy has become since.
         if not (unit.holds(summary.STEP) or (carried.dropped and not unit.holds(before))):
             return

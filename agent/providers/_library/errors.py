@@ -54,7 +54,9 @@ def translate(error: Exception, model: str, secrets: Iterable[str], usage: Usage
         logger.error("Model %s: %s%s", model, _advice(error, status), words)
     else:
         logger.warning("Model %s, may be tried again: %s", model, words)
-    ours = ModelError(_sentence(error, status), transient=transient, status=status, usage=usage)
+    ours = ModelError(
+        _sentence(error, status), transient=transient, status=status, usage=usage, too_long=_is_too_long(error, status)
+    )
     ours.__cause__ = VendorError(words)
     return ours
 
@@ -80,8 +82,12 @@ def _transient(error: Exception, status: int | None) -> bool:
     return isinstance(error, NO_STATUS)
 
 
+def _is_too_long(error: Exception, status: int | None) -> bool:
+    return status == 413 or isinstance(error, library.ModelContextWindowExceededError)
+
+
 def _sentence(error: Exception, status: int | None) -> str:
-    if isinstance(error, library.ModelContextWindowExceededError):
+    if _is_too_long(error, status):
         return SHOWN[413]
     if isinstance(error, library.ModelQuotaExceededError):
         return SHOWN[402]
