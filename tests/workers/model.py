@@ -1,0 +1,43 @@
+"""A model that says how far it is, and goes on when it may: both by files in the folder that the message names."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from agent.domain.model_calls import ModelRequest
+from agent.providers.scripted import Answer, ScriptedProvider, ScriptedReply, call
+from agent.registry import agent, tool
+
+
+async def answer(request: ModelRequest) -> Answer:
+    """`look <folder>` asks a tool first; each model call waits for the file `go-<step>`."""
+    said = next(message.content for message in reversed(request.messages) if message.role == "user")
+    word, _, folder = said.partition(" ")
+    step = int(bool(request.messages[-1].tool_results))
+    (Path(folder) / f"asked-{step}").touch()
+    await _there(Path(folder) / f"go-{step}")
+    if word == "look" and not step:
+        return ScriptedReply("Looking.", calls=[call("look", number=7)])
+    return "Seven is here." if step else "Here."
+
+
+async def _there(file: Path) -> None:
+    while not file.exists():  # noqa: ASYNC110, ASYNC240 - another process makes it
+        await asyncio.sleep(0.01)
+
+
+provider = ScriptedProvider(answer)
+
+
+def declare() -> None:
+    """The agent and its tool."""
+
+    @tool
+    def look(number: int) -> int:
+        """Look a number up."""
+        return number
+
+    @agent(name="desk", prompt="You help.", tools=[look])
+    class Desk:
+        """The desk."""
