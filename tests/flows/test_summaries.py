@@ -31,8 +31,8 @@ from agent.history import (
     summarize_with_model,
     window_history,
 )
-from agent.providers.scripted import ScriptedReply
-from agent.registry import agent, isolated_registry
+from agent.providers.scripted import ScriptedReply, call
+from agent.registry import agent, isolated_registry, tool
 from agent.store import OrmStore
 from tests.flows.conftest import ALICE, Site
 
@@ -546,3 +546,55 @@ def test_an_older_run_without_a_summary_stays_without_one(site: MakeSite) -> Non
     assert desk.drive(run_id).status == "completed"
     assert summaries.asked == []
     assert shown(desk) == ["second"]
+
+
+def test_a_conversation_that_is_too_long_for_the_model_is_shortened_once(site: MakeSite) -> None:
+    sizes: list[int] = []
+
+    def script(request: ModelRequest) -> Any:  # noqa: ANN401
+        sizes.append(sum(len(message.content) for message in request.messages))
+        if sizes[-1] > 400:
+            return ModelError("The conversation is too long for the model.", status=400, too_long=True)
+        asks = request.messages[-1].content == "question 4"
+        return ScriptedReply("x" * 60, calls=[call("look")] if asks else [])
+
+    desk = site(script)
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return "found"
+
+    agent(name="shop", prompt="p", tools=[look])(type("Shop", (), {}))
+    thread_id = talk(desk, 4)
+    run = desk.turn("question 4", thread_id=thread_id)
+    assert (run.status, run.retries) == ("completed", 0)
+    talk(desk, 1, thread_id)
+    run = desk.turn("question 4", thread_id=thread_id)
+    assert (run.status, run.retries) == ("completed", 1)
+    assert [row.step_key for row in desk.store.usage_of_run(run.id)] == ["llm:0#1.1", "llm:0", "llm:1"]
+    first, second = payload(desk, run.id, "llm:0"), payload(desk, run.id, "llm:1")
+    assert first["shortened"] is True
+    assert second["shortened"] is True  # the next step of the run is not too long again
+    assert sizes[-3] > 400 >= sizes[-2]
+    assert len(desk.messages(thread_id)) == 16  # nothing is lost of the thread
+
+
+def test_what_cannot_be_shortened_fails_with_the_models_sentence(site: MakeSite) -> None:
+    desk = site(lambda _: ModelError("The conversation is too long for the model.", too_long=True))
+    run = desk.turn("much too long")
+    assert (run.status, len(desk.provider.requests)) == ("failed", 1)
+    assert desk.frames(run.id)[-1]["end"]["message"] == "The conversation is too long for the model."
+
+
+def test_a_summary_that_is_too_long_for_its_model_is_asked_for_with_less(site: MakeSite) -> None:
+    def script(request: ModelRequest) -> Any:  # noqa: ANN401
+        if request.purpose == SUMMARY and len(request.messages[0].content) > 1500:
+            return ModelError(too_long=True)
+        return model(request)
+
+    desk = site(script)
+    declare(window_history(1, summarize=summarize_with_model(max_characters=8000)))
+    run = desk.turn("second", thread_id=desk.turn("long " * 700).thread_id)
+    assert rows(desk, run.id) == [(SUMMARY, f"{STEP}#1.1"), (SUMMARY, STEP), ("chat", "llm:0")]
+    assert payload(desk, run.id, STEP) == {"text": "they talked (2)", "upToSeq": 2}

@@ -51,7 +51,7 @@ def test_a_refusal_tells_the_user_a_sentence_and_the_log_what_to_do(
 ) -> None:
     wire.vendor.answers.append(VendorAnswer(status=status))
     error = failure(wire.provider())
-    assert (error.message, error.status) == (sentence, status)
+    assert (error.message, error.status, error.too_long) == (sentence, status, False)
     assert advice in caplog.text
     assert wire.model in caplog.text
     assert "You are not welcome" in caplog.text
@@ -78,6 +78,7 @@ def test_a_conversation_that_is_too_long_says_so(messages: Wire) -> None:
     messages.vendor.answers.append(Raw(status=400, content_type="application/json", events=(told,)))
     error = failure(messages.provider())
     assert (error.transient, error.message) == (False, "The conversation is too long for the model.")
+    assert error.too_long
 
 
 def test_a_server_that_is_not_there_may_come_back() -> None:
