@@ -114,10 +114,10 @@ def broker() -> Iterator[Callable[[str | None], None]]:
     before = conf.broker_url
 
     def name(url: str | None) -> None:
-        conf.broker_url = url
+        conf.update(broker_url=url)
 
     yield name
-    conf.broker_url = before
+    name(before)
 
 
 def test_e032_wants_a_broker_for_celery(broker: Callable[[str | None], None]) -> None:

@@ -28,10 +28,10 @@ def queue() -> str:
 def broker(redis_url: str, queue: str) -> Iterator[str]:
     """The broker of this process's Celery application."""
     conf = celery.current_app.conf
-    before = conf.broker_url, conf.task_default_queue
-    conf.broker_url, conf.task_default_queue = redis_url, queue
+    before = {"broker_url": conf.broker_url, "task_default_queue": conf.task_default_queue}
+    conf.update(broker_url=redis_url, task_default_queue=queue)
     yield redis_url
-    conf.broker_url, conf.task_default_queue = before
+    conf.update(before)
 
 
 @pytest.fixture
