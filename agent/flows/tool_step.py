@@ -60,6 +60,7 @@ class ToolStep:
         self._results: dict[str, dict[str, Any]] = {}
         self._ui: list[Frame] = []
         self._terminal = False
+        self._wrote = False  # this batch's first results, before its bodies ran
         self.pending: list[Pending] = []
 
     @property
@@ -73,25 +74,25 @@ class ToolStep:
 
     def admit_next(self, unit: Unit) -> list[Frame]:
         """Record the next batch: refused calls are settled here, the others get the position of their effect."""
-        refused, self.pending = [], []
-        batch = self._batches.popleft()
-        admitted = [(call, self._admit(unit, call)) for call in batch]
+        told, recorded, self.pending = list[Frame](), len(unit.steps), []
+        admitted = [(call, self._admit(unit, call)) for call in self._batches.popleft()]
         for call, (payload, allowed) in admitted:
             if payload["branch"] != "run":
-                refused.append(self._refuse(call, payload["failure"]))
+                told += self._take(call, {"error": payload["failure"]})
             elif not isinstance(allowed, Refused):
                 attempt = unit.mark(f"tool:{call['id']}")
                 self.pending.append(
                     Pending(call=call, tool=allowed[0], input=allowed[1], attempt=attempt, repeated=attempt.repeated)
                 )
             else:  # recorded as to run, and its tool is gone or closed meanwhile
-                self._lost(unit, call, allowed.message)
-        if refused:
+                told += self._take(call, unit.write(f"tool:{call['id']}", self._fail_row, call, allowed.message))
+        self._wrote = bool(told) and len(unit.steps) > recorded  # else the message has them, and maybe more
+        if self._wrote:
             self._store.set_message_tool_results(self._message_id, self.results)
         if self.pending and self.pending[0].repeated:
             for again in (each for each in self.pending if not each.attempt.done):
                 events.tool_repeated(self._store, self._run, again.call, attempt=self._attempt)
-        return refused
+        return told
 
     async def run(self) -> list[ToolResult | None]:
         """Run the bodies of the batch, all started in one tick; None for those that are recorded."""
@@ -109,8 +110,8 @@ class ToolStep:
         told: list[Frame] = []
         for pending, outcome in zip(self.pending, outcomes, strict=True):
             payload = unit.settle(pending.attempt, self._record, pending, outcome)
-            told += self._take(pending, payload)
-        if any(not pending.attempt.done for pending in self.pending):
+            told += self._take(pending.call, payload)
+        if any(self._wrote or not pending.attempt.done for pending in self.pending):
             self._store.set_message_tool_results(self._message_id, self.results)
         return told
 
@@ -148,15 +149,6 @@ class ToolStep:
             self._settled(call, ToolCallStatus.FAILED)
             return {"kind": call["kind"], "branch": "refused", "failure": allowed.message}
         return {"kind": call["kind"], "branch": "run", "terminal": allowed[0].tool.terminal}
-
-    def _refuse(self, call: dict[str, Any], failure: str) -> Frame:
-        result = self._results[call["id"]] = _failed(call, failure)
-        return frames.tool_result(result)
-
-    def _lost(self, unit: Unit, call: dict[str, Any], failure: str) -> None:
-        attempt = unit.mark(f"tool:{call['id']}")
-        payload = unit.settle(attempt, self._fail_row, call, failure)
-        self._results[call["id"]] = _result(call, payload)
 
     def _fail_row(self, call: dict[str, Any], failure: str) -> dict[str, Any]:
         self._store.update_tool_call(call["id"], ToolCallPatch(status=ToolCallStatus.FAILED, error=failure))
@@ -198,10 +190,10 @@ class ToolStep:
             "terminal": pending.tool.tool.terminal,
         }
 
-    def _take(self, pending: Pending, payload: dict[str, Any]) -> list[Frame]:
+    def _take(self, call: dict[str, Any], payload: dict[str, Any]) -> list[Frame]:
         """Put a recorded outcome among the results; its frames."""
-        call_id = pending.call["id"]
-        self._results[call_id] = result = _result(pending.call, payload)
+        call_id = call["id"]
+        self._results[call_id] = result = _result(call, payload)
         self._terminal |= "error" not in payload and bool(payload.get("terminal"))
         shown = [{"kind": "ui", "toolCallId": call_id, **component} for component in payload.get("ui") or ()]
         self._ui += [frame for frame in shown if frame not in self._ui]

@@ -1,0 +1,114 @@
+"""The turns whose journals are kept: what was said before, what is sent, what the model and the tools do."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from agent.domain.model_calls import FrameEmitter, ModelRequest, Reply, ReplyCall, Usage
+from agent.registry import PromptContext, agent, persona, tool
+
+USAGE = Usage(input_tokens=40, output_tokens=8, cache_read_tokens=12)
+TALK = (
+    ("user", "Good morning."),
+    ("assistant", "Good morning. What can I do?"),
+    ("user", "Nothing yet."),
+    ("assistant", "Then I wait."),
+)
+
+
+def asks(*calls: ReplyCall, text: str = "") -> Reply:
+    return Reply(text=text, tool_calls=calls, usage=USAGE, stop="tool_calls")
+
+
+def says(text: str, **fields: Any) -> Reply:  # noqa: ANN401
+    return Reply(text=text, usage=USAGE, **fields)
+
+
+def look(number: int, call_id: str = "call_1") -> ReplyCall:
+    return ReplyCall(id=call_id, name="look_up", input={"number": number, "fast": True})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shape:
+    """A turn. `old`: from before `agent:selected-history`, so its `load:thread` holds the whole thread."""
+
+    script: Sequence[Reply]
+    before: Sequence[tuple[str, str]] = ()
+    send: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    old: bool = False
+
+
+SHAPES = {
+    "plain": Shape(script=[says("Hello.", reasoning="A greeting.", reasoning_ms=5)]),
+    "talk": Shape(script=[says("Hello again.")], before=TALK, settings={"HISTORY": {"max_messages": 2}}),
+    "reads": Shape(
+        script=[
+            asks(look(7, "a"), look(8, "b"), text="Two lookups."),
+            asks(look(9, "a")),
+            says("All three were shipped.", provider_state='{"signature": "x"}'),
+        ]
+    ),
+    "failing": Shape(
+        script=[asks(look(7, "a"), look(13, "b"), ReplyCall(id="c", name="no_such", input={})), says("13 is lost.")]
+    ),
+    "terminal": Shape(script=[asks(ReplyCall(id="a", name="hand_off", input={}))]),
+    "persona": Shape(script=[says("Good day.")], send={"persona": "formal"}),
+    "contributed": Shape(script=[says("It is Monday.")], send={"agent": "dated"}),
+    "regenerate": Shape(script=[says("Another one.")], before=TALK, send={"regenerate": True}),
+    "blank": Shape(script=[asks(look(7)), says(" ")]),
+    "old-plain": Shape(script=[says("Hello again.")], before=TALK, settings={"HISTORY": {"max_messages": 2}}, old=True),
+    "old-reads": Shape(
+        script=[asks(look(7), text="One moment."), says("It was shipped.")],
+        before=TALK,
+        settings={"HISTORY": {"max_messages": 3}},
+        old=True,
+    ),
+}
+
+
+class Player:
+    """A model that says at each step what the shape's script holds, and keeps what it was asked."""
+
+    def __init__(self, shape: Shape) -> None:
+        self._script = shape.script
+        self.asked: dict[int, ModelRequest] = {}
+
+    async def stream(self, request: ModelRequest, emit: FrameEmitter) -> Reply:
+        step = int((request.idempotency_key or "").rpartition(":")[2])
+        self.asked[step] = request
+        reply = self._script[step]
+        emit({"kind": "text", "text": reply.text})
+        return reply
+
+
+def declare(*, prompt: str = "You help.", without: Sequence[str] = ()) -> Counter[str]:
+    """The agents and tools of all shapes; how often each tool's body ran is counted."""
+    ran: Counter[str] = Counter()
+
+    @tool
+    def look_up(number: int, fast: bool = False) -> dict[str, Any]:
+        """Where an order is."""
+        ran["look_up"] += 1
+        if number == 13:
+            raise RuntimeError("no such order")
+        return {"status": "shipped", "number": number}
+
+    @tool(terminal=True)
+    def hand_off() -> str:
+        """Hand the conversation to a person."""
+        ran["hand_off"] += 1
+        return "handed off"
+
+    def today(context: PromptContext) -> str:
+        ran["today"] += 1
+        return "It is Monday."
+
+    formal = persona("formal", "Formal", "You are formal.", allowed_tools=["look_up"])
+    tools = [name for name in ("look_up", "hand_off") if name not in without]
+    agent(name="desk", prompt=prompt, tools=tools, personas=[formal])(type("Desk", (), {}))
+    agent(name="dated", prompt=prompt, contributors=[today], tools=[])(type("Dated", (), {}))
+    return ran
