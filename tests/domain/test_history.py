@@ -146,6 +146,12 @@ def test_a_bound_that_is_no_positive_whole_number_is_named(name: str, bound: Any
     assert problem.startswith(f"{name} is {bound!r}")
 
 
+def test_a_summarizer_that_is_none_is_named() -> None:
+    (problem,) = bound_problems(History(max_messages=3, summarize="yes"))  # type: ignore[arg-type]
+    assert problem == "summarize is 'yes': True, False or a summarizer"
+    assert not bound_problems(History(max_messages=3, summarize=True))
+
+
 def test_lawful_bounds_and_policies_without_any_have_no_problems() -> None:
     assert bound_problems(History()) == bound_problems(History(max_messages=1, max_tokens=1)) == []
     assert bound_problems(None) == bound_problems(FirstAndNewest()) == []

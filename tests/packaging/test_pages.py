@@ -14,7 +14,9 @@ from tests.packaging.steps import Typed, Written, steps
 pytestmark = pytest.mark.xdist_group("packaging")
 
 TUTORIAL = "docs/tutorial/getting-started.md"
-FILES = ("docs/how-to/write-a-read-tool.md", "docs/how-to/test-your-agents.md", "docs/how-to/providers.md")
+FILES = tuple(
+    f"docs/how-to/{page}.md" for page in ("write-a-read-tool", "test-your-agents", "providers", "bound-history")
+)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +51,7 @@ def test_what_the_how_to_pages_write_is_sound(learner: Host, place: Path) -> Non
     written = [
         step for page in FILES for step in steps(page) if isinstance(step, Written) and "/shop/" in f"/{step.path}"
     ]
-    assert {step.path for step in written} >= {"shop/agents.py", "shop/echo.py", "shop/prices.py", "shop/test_store.py"}
+    assert {step.path for step in written} >= {"shop/agents.py", "shop/echo.py", "shop/prices.py", "shop/memory.py"}
     follow(list(written), copy.environment, copy.directory)
     printed = copy.manage("test", "shop")
     assert "OK" in printed.splitlines()
@@ -58,7 +60,7 @@ def test_what_the_how_to_pages_write_is_sound(learner: Host, place: Path) -> Non
     assert copy.rows("SELECT model_id, source FROM agent_model_price") == [("gpt-5.6-luna", "by hand")]
 
 
-@pytest.mark.parametrize("page", ["docs/how-to/providers.md", "docs/how-to/asgi-and-nginx.md"])
+@pytest.mark.parametrize("page", [*FILES[2:], "docs/how-to/asgi-and-nginx.md"])
 def test_settings_of_the_pages_pass_the_checks(learner: Host, tmp_path: Path, page: str) -> None:
     copy = learner.copy(tmp_path / "mysite")
     written = [step for step in steps(page) if isinstance(step, Written) and step.path == "mysite/settings.py"]
