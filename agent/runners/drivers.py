@@ -62,7 +62,9 @@ class Drivers:
             self._loop.call_soon_threadsafe(self._loop.call_later, grace_seconds, partial(self._tell_all, now=True))
 
     def stop(self, grace_seconds: float) -> None:
-        """Give the runs that long to reach a border, then release them, and end the loop."""
+        """Give the runs that long to reach a border, then release them, and end the loop; once."""
+        if self._loop.is_closed():
+            return
         self.hand_over(grace_seconds=grace_seconds)
         self.wait(grace_seconds + LAST_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
