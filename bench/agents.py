@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent import agent, tool
+from agent import History, agent, tool
 from agent.domain.model_calls import ModelRequest
 from agent.providers.scripted import ScriptedProvider, ScriptedReply, call
 
@@ -23,8 +23,15 @@ class BenchAgent:
     """Answers with one look-up; to a greeting it answers in five words."""
 
 
+@agent(name="memory", prompt="You answer for a shop.", model="bench", history=History(max_messages=10, summarize=True))
+class RememberingAgent:
+    """Carries ten messages, and a summary of the others."""
+
+
 def _answer(request: ModelRequest) -> ScriptedReply:
     last = request.messages[-1]
+    if request.purpose == "history_summary":
+        return ScriptedReply("They asked where their orders were, and were told.")
     if last.content == SMALL_QUESTION:
         return ScriptedReply(" word" * SMALL_DELTAS)
     if last.tool_results:

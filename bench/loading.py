@@ -40,14 +40,14 @@ class Read:
         return asdict(self)
 
 
-def seed(turns: int) -> str:
-    """A thread of that many turns, each with a tool output of 50 kB, and a question that nobody has answered yet."""
+def seed(turns: int, output_bytes: int = OUTPUT_BYTES) -> str:
+    """A thread of that many turns, each with a tool output of that size, and a question that is not answered yet."""
     store, noise = get_store(), random.Random(turns)
     thread_id = store.create_thread(actor=ACTOR).id
     for start in range(0, turns, AT_ONCE):
         with store.atomic():
             for _ in range(start, min(start + AT_ONCE, turns)):
-                _turn(thread_id, noise)
+                _turn(thread_id, noise, output_bytes)
     _say(thread_id, "user", "where is order 1042?")
     return thread_id
 
@@ -91,9 +91,14 @@ def read(thread_id: str) -> Read:
     )
 
 
-def _load(thread_id: str) -> dict[str, Any]:
+def size(turns: int, output_bytes: int, window: int) -> int:
+    """The bytes of the payload of a window on such a thread."""
+    return len(json.dumps(_load(seed(turns, output_bytes), window)))
+
+
+def _load(thread_id: str, window: int = WINDOW) -> dict[str, Any]:
     context = HistoryPolicyContext(thread_id=thread_id, actor=ACTOR, agent_name=None)
-    return history.load(get_store(), window_history(max_messages=WINDOW), context)
+    return history.load(get_store(), window_history(max_messages=window), context)
 
 
 def _work_so_far() -> int:
@@ -121,11 +126,11 @@ def _steps(thread_id: str) -> int:
     return steps
 
 
-def _turn(thread_id: str, noise: random.Random) -> None:
+def _turn(thread_id: str, noise: random.Random, output_bytes: int) -> None:
     _say(thread_id, "user", "where is order 1042?")
     call = {"id": new_id(), "providerCallId": "call_1", "name": "look_up", "input": {"number": 1042}, "kind": "read"}
     # text that no database can compress away
-    output = {"text": base64.b64encode(noise.randbytes(OUTPUT_BYTES * 3 // 4)).decode()}
+    output = {"text": base64.b64encode(noise.randbytes(output_bytes * 3 // 4)).decode()}
     result = {"id": call["id"], "name": call["name"], "output": output}
     message_id = _say(thread_id, "assistant", "I look.", tool_calls=[call], tool_results=[result])
     get_store().record_tool_call(

@@ -11,7 +11,7 @@ from typing import Any
 from django.core.management import call_command
 from django.db import connection
 
-from bench import counting, loading
+from bench import counting, loading, remembering
 from bench.machine import resident_bytes
 from bench.settings import IN_MEMORY
 from bench.turns import BIG, SMALL, Turns
@@ -66,6 +66,24 @@ def _read(turns: Turns, asked: dict[str, Any]) -> dict[str, int]:
     return loading.read(asked["thread"]).to_json()
 
 
+def _size(turns: Turns, asked: dict[str, Any]) -> int:
+    return loading.size(asked["turns"], asked["output"], asked["window"])
+
+
+def _long(turns: Turns, asked: dict[str, Any]) -> dict[str, Any]:
+    """A long thread and the seconds of its first turn, which has all of it to fold."""
+    thread_id = remembering.seed(asked["messages"])
+    return {"thread": thread_id, "first": turns.again(thread_id).settled}
+
+
+def _again(turns: Turns, asked: dict[str, Any]) -> list[dict[str, float | None]]:
+    return remembering.timed(turns, asked["thread"], asked["times"])
+
+
+def _looked_at(turns: Turns, asked: dict[str, Any]) -> dict[str, int]:
+    return remembering.looked_at(turns, asked["thread"])
+
+
 ANSWERS: dict[str, Callable[[Turns, dict[str, Any]], Any]] = {
     "big": _big,
     "counted": _counted,
@@ -73,6 +91,10 @@ ANSWERS: dict[str, Callable[[Turns, dict[str, Any]], Any]] = {
     "seed": _seed,
     "load": _load,
     "read": _read,
+    "size": _size,
+    "long": _long,
+    "again": _again,
+    "looked at": _looked_at,
 }
 
 

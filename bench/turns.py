@@ -110,6 +110,19 @@ class Turns:
         )
         return Done(kind=kind, admitted=admitted, seen=seen, sample=sample)
 
+    def again(self, thread_id: str) -> Sample:
+        """One more small turn of the agent that remembers, without a follower."""
+        send = Send(message=SMALL_QUESTION, agent="memory", thread_id=thread_id)
+        cpu, start = time.process_time(), time.perf_counter()
+        admitted = submit(ACTOR, send)
+        returned = time.perf_counter()
+        settled = _wait_for_end(admitted.run_id)
+        cpu = time.process_time() - cpu
+        run = get_store().get_run(admitted.run_id)
+        assert run is not None, "the run is gone"
+        assert run.status == "completed", (run.status, run.error_message)
+        return Sample(admitted=returned - start, first=None, terminal=None, settled=settled - start, cpu=cpu)
+
     def _on_loop(self, work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
