@@ -28,6 +28,9 @@ RECOVER_SECONDS = 30
 PURGE_SECONDS = 600
 EVERY: Mapping[Callable[[], object], float] = {recover: RECOVER_SECONDS, upkeep.purge: PURGE_SECONDS}
 
+# Before the interpreter waits for threads: one that a model call of ours holds would keep it from ever handing over.
+at_exit: Callable[[Callable[[], object]], object] = getattr(threading, "_register_atexit", atexit.register)
+
 logger = logging.getLogger("agent.asgi")
 
 
@@ -57,7 +60,7 @@ class _Process:
         if agent_settings().runner != "celery":
             threading.Thread(target=make_ready, name="agent-preload", daemon=True).start()
         threading.Thread(target=self._keep_up, name="agent-upkeep", daemon=True).start()
-        atexit.register(self.stop)
+        at_exit(self.stop)
 
     def stop(self) -> None:
         """Hand the runs of this process over; it takes no other one up."""

@@ -91,7 +91,7 @@ class CeleryRunner:
 
     def _send(self, run_id: str) -> None:
         if self._broker is None:
-            self._broker = _connection()
+            self._broker = connection()
         current_app.send_task(TASK, args=[run_id], connection=self._broker, retry=False, ignore_result=True)
 
     def _close(self) -> None:
@@ -101,7 +101,7 @@ class CeleryRunner:
                 broken.release()
 
 
-def _connection() -> Connection:
+def connection() -> Connection:
     """A connection that gives up: kombu's own would try for ever."""
     broker: Connection = current_app.connection_for_write(connect_timeout=SEND_SECONDS)
     waits = dict.fromkeys(WAITS.get(broker.transport.driver_type, ()), SEND_SECONDS)

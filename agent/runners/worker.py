@@ -9,7 +9,7 @@ from contextlib import suppress
 from types import FrameType
 
 from celery import current_app
-from celery.signals import worker_init, worker_ready, worker_shutting_down
+from celery.signals import worker_init, worker_process_shutdown, worker_ready, worker_shutting_down
 
 from agent.conf import agent_settings
 from agent.flows import dispatch
@@ -58,6 +58,15 @@ def here() -> Drivers:
     if _here is None or _here.pid != os.getpid():
         _here = Here()
     return _here.drivers
+
+
+@worker_process_shutdown.connect(weak=False)
+def stop(**_: object) -> None:
+    """End the loop of this process; the next run makes a new one."""
+    global _here
+    ending, _here = _here, None
+    if ending is not None and ending.pid == os.getpid():
+        ending.drivers.stop(0)
 
 
 def signal(run_id: str) -> None:

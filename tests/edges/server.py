@@ -72,15 +72,16 @@ def database_url() -> str:
 def _command(kind: str, port: int) -> list[str]:
     if kind == "daphne":
         return [sys.executable, "-m", "daphne", "-b", "127.0.0.1", "-p", str(port), APPLICATION]
+    lifespan = ["--lifespan", "on", "--timeout-graceful-shutdown", "1"] if kind == "lifespan" else ["--lifespan", "off"]
     return [
         *(sys.executable, "-m", "uvicorn", "--host", "127.0.0.1", "--port", str(port)),
-        *("--lifespan", "off", "--log-level", "warning", APPLICATION),
+        *(*lifespan, "--log-level", "warning", APPLICATION),
     ]
 
 
 @contextmanager
 def serve(kind: str) -> Iterator[Server]:
-    """Serve until the block ends; the block begins once the server answers."""
+    """Serve until the block ends; the block begins once the server answers. Kinds: daphne, uvicorn, lifespan."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

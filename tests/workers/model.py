@@ -11,9 +11,11 @@ from agent.registry import agent, tool
 
 
 async def answer(request: ModelRequest) -> Answer:
-    """`look <folder>` asks a tool first; each model call waits for the file `go-<step>`."""
+    """`look <folder>` asks a tool first; each model call waits for the file `go-<step>`. Else an answer at once."""
     said = next(message.content for message in reversed(request.messages) if message.role == "user")
     word, _, folder = said.partition(" ")
+    if word not in {"look", "hold"}:
+        return "Hello."
     step = int(bool(request.messages[-1].tool_results))
     (Path(folder) / f"asked-{step}").touch()
     await _there(Path(folder) / f"go-{step}")
