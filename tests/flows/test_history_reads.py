@@ -15,13 +15,14 @@ from hypothesis import strategies as st
 from agent.domain.actor import Actor
 from agent.domain.canonical import canonical_json
 from agent.domain.commands import AppendMessage, RecordToolCall, SaveSummary
-from agent.domain.history import HistoryPolicyContext, HistorySelection, fingerprint_of
+from agent.domain.history import HistoryPolicyContext, HistorySelection, estimate_message_tokens, fingerprint_of
 from agent.domain.model_calls import ShownMessage
 from agent.domain.snapshots import TurnMessage
 from agent.domain.summaries import HistorySummary, leading_summary
 from agent.domain.transcript import Manners, lawful, show
 from agent.domain.windows import Window, window_history
 from agent.flows import history
+from agent.flows.history import messages_of
 from agent.flows.pages import CHUNK, OF_A_TURN
 from agent.testing import InMemoryStore
 
@@ -165,7 +166,7 @@ def test_whatever_is_carried_a_strict_provider_is_shown_a_lawful_list(
 ) -> None:
     store = InMemoryStore()
     payload = history.load(store, window_history(count, tokens, summarize=summarize), context_of(fill(store, thread)))
-    shown = show(history.messages_of(payload["messages"]))
+    shown = show(messages_of(payload["messages"]))
     if "dropped" in payload:
         shown.insert(0, leading_summary("so far"))
     system, sent = lawful("s", shown, Manners(alternating_roles=alternating, leading_system_only=leading))
@@ -190,7 +191,7 @@ class Halves:
 def test_an_own_policy_is_held_to_the_same_rules(thread: list[Entry]) -> None:
     store = InMemoryStore()
     payload = history.load(store, Halves(), context_of(fill(store, thread)))
-    assert_lawful(lawful("s", show(history.messages_of(payload["messages"])), Manners(alternating_roles=True))[1])
+    assert_lawful(lawful("s", show(messages_of(payload["messages"])), Manners(alternating_roles=True))[1])
 
 
 def assert_lawful(sent: Sequence[ShownMessage]) -> None:
@@ -272,3 +273,34 @@ def test_a_window_that_nothing_was_left_out_of_does_not_begin_with_a_summary() -
     payload = history.load(store, window, context_of(thread_id))
     assert not {"summary", "dropped"} & payload.keys()
     assert len(payload["messages"]) == 4
+
+
+def twelve_messages(store: InMemoryStore) -> str:
+    """Twelve messages, of which the sixth made two calls."""
+    shapes = [
+        Entry(role=("user", "assistant")[n % 2], content="text " * n, calls=(), ghost=False, removed=False)
+        for n in range(11)
+    ]
+    shapes[5] = Entry(
+        role="assistant", content="I look.", calls=((True, None), (True, None)), ghost=False, removed=False
+    )
+    return fill(store, shapes)
+
+
+def test_no_limit_parts_a_call_from_its_result() -> None:
+    store = InMemoryStore()
+    thread_id = twelve_messages(store)
+    whole = messages_of(history.load(store, window_history(), context_of(thread_id))["messages"])
+    total = sum(map(estimate_message_tokens, whole))
+    windows = [
+        window_history(count, tokens) for count in (None, *range(1, 13)) for tokens in (None, *range(1, total, 7))
+    ]
+    kept = set()
+    for window in windows:
+        payload = history.load(store, window, context_of(thread_id))
+        sent = lawful("s", show(messages_of(payload["messages"])), Manners(alternating_roles=True))[1]
+        assert_lawful(sent)
+        kept.add((len(payload["messages"]), any(message.tool_calls for message in sent)))
+    assert {count for count, _ in kept} == set(range(1, 13))
+    assert (6, False) in kept
+    assert (8, True) in kept

@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from django.test import override_settings
 from django.utils import timezone
 
 from agent.domain.canonical import canonical_json
@@ -31,9 +32,10 @@ from agent.history import (
     summarize_with_model,
     window_history,
 )
-from agent.providers.scripted import ScriptedReply, call
+from agent.providers.scripted import ScriptedProvider, ScriptedReply, call
 from agent.registry import agent, isolated_registry, tool
 from agent.store import OrmStore
+from agent.testing import InMemoryStore
 from tests.flows.conftest import ALICE, Site
 
 MakeSite = Callable[..., Site]
@@ -598,3 +600,41 @@ def test_a_summary_that_is_too_long_for_its_model_is_asked_for_with_less(site: M
     run = desk.turn("second", thread_id=desk.turn("long " * 700).thread_id)
     assert rows(desk, run.id) == [(SUMMARY, f"{STEP}#1.1"), (SUMMARY, STEP), ("chat", "llm:0")]
     assert payload(desk, run.id, STEP) == {"text": "they talked (2)", "upToSeq": 2}
+
+
+@pytest.mark.parametrize("bound", [1, 2])
+def test_the_question_rides_along_with_every_step_of_its_run(site: MakeSite, bound: int) -> None:
+    def script(request: ModelRequest) -> ScriptedReply:
+        asked = len(request.messages) < 3
+        return ScriptedReply("Looking." if asked else "Found.", calls=[call("look")] if asked else [])
+
+    desk = site(script)
+
+    @tool
+    def look() -> str:
+        """Look."""
+        return "found"
+
+    agent(name="shop", prompt="p", tools=[look], history=History(max_messages=bound))(type("Shop", (), {}))
+    thread_id = talk(desk, 1)
+    run = desk.turn("and now?", thread_id=thread_id)
+    assert run.status == "completed"
+    steps = [request.messages for request in list(desk.provider.requests)[-3:]]
+    assert [[message.role for message in sent] for sent in steps] == [
+        ["user"],
+        ["user", "assistant"],
+        ["user", "assistant", "assistant"],
+    ]
+    assert {sent[0].content for sent in steps} == {"and now?"}
+
+
+def test_a_summary_is_kept_in_memory_too(runner: object) -> None:
+    summaries = Summaries()
+    store = InMemoryStore()
+    mine = {"STORE": store, "SINK": "memory", "PROVIDERS": {"scripted": ScriptedProvider(model)}}
+    with isolated_registry() as registry, override_settings(AGENT=mine):
+        policy = declare(window_history(1, summarize=summaries))
+        desk = Site(registry=registry, runner=runner, provider=ScriptedProvider([]), store=store)  # type: ignore[arg-type]
+        thread_id = talk(desk, 3)
+    assert summaries.asked == [([1, 2], None), ([3, 4], "summary 1")]
+    assert kept_summary(desk, thread_id, policy) == (4, "summary 2")
