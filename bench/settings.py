@@ -22,5 +22,8 @@ AGENT: dict[str, Any] = {
     "RUNNER": "bench.runner.TimedRunner",
     "PROVIDERS": {"bench": "bench.agents.provider"},
 }
+CELERY_BROKER_URL = os.environ.get("BENCH_BROKER", "")
+if CELERY_BROKER_URL:
+    AGENT |= {"RUNNER": "celery", "SINK_OPTIONS": {"poll_ms": int(os.environ.get("BENCH_POLL_MS", "250"))}}
 if IN_MEMORY:
     AGENT |= {"STORE": "agent.testing.InMemoryStore", "SINK": "memory"}
