@@ -12,12 +12,15 @@ from pathlib import Path
 import pytest
 from django.apps import apps
 from django.contrib import admin
+from django.dispatch import Signal
 from django.urls import URLPattern
 from rest_framework.serializers import BaseSerializer
 
+from agent import signals
 from agent.api import bodies
 from agent.api.urls import urlpatterns
 from agent.conf import LATER, PATHS, VALUES, AgentSettings
+from agent.flows import spans
 from docs import make_tables
 
 pytestmark = pytest.mark.once
@@ -263,6 +266,53 @@ def test_permissions_are_all_there() -> None:
 def test_commands_are_all_there() -> None:
     ours = {path.stem for app in ("agent", "governance") for path in (ROOT / app).glob("management/commands/[a-z]*.py")}
     assert {name.partition(" ")[0] for name in first_words(page("commands"))} == ours
+
+
+# ---- signals, spans, logs --------------------------------------------------------------------------------------------
+
+
+def test_signals_are_all_there() -> None:
+    told = {row[0].strip("`"): row[1].strip("`") for row in rows(page("signals", part="Signals"))}
+    assert told == {name: _name_of(signal) for name, signal in signals.SIGNALS.items()}
+
+
+def _name_of(signal: Signal) -> str:
+    return next(name for name, value in vars(signals).items() if value is signal)
+
+
+def test_what_events_carry_is_told() -> None:
+    told = set(CODE.findall(page("signals", part="Signals")))
+    keys = {
+        key
+        for node in nodes("agent/flows/events.py")
+        for key in (
+            [each.arg for each in node.keywords]
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_tell"
+            else [text_of(each) for each in node.keys]
+            if isinstance(node, ast.Dict)
+            else []
+        )
+        if key is not None
+    }
+    assert {"runId", "durationMs", "toolName", "period"} <= keys
+    assert keys <= told
+
+
+def test_spans_and_their_attributes_are_all_there() -> None:
+    told = first_words(page("signals", part="Spans"))
+    texts = {text for node in nodes("agent/flows/spans.py") if (text := text_of(node))}
+    used = {text for text in texts if re.fullmatch(r"(gen_ai|agent|error)(\.\w+)+", text)}
+    assert told == used | {spans.LLM, spans.TOOL}
+
+
+def test_loggers_are_all_there() -> None:
+    named = {
+        node.args[0].value if isinstance(node.args[0], ast.Constant) else "agent.providers"
+        for node in nodes("agent")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "getLogger"
+    }
+    text = (DOCS / "how-to" / "observe.md").read_text().partition("\n## Logs\n")[2].partition("\n## ")[0]
+    assert first_words(text) == named
 
 
 # ---- all pages -------------------------------------------------------------------------------------------------------
