@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db import models
 from django.http import HttpRequest
 from django.utils.translation import gettext
@@ -9,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agent.admin.base import ReadOnlyAdmin, Rows, WordFilter
 from agent.admin.columns import Named, usd
+from agent.admin.runs import RunAdmin
 from agent.domain.states import Decision, ToolCallStatus
 from agent.models import (
     ActionProposal,
@@ -104,6 +107,11 @@ class ThreadSummaryAdmin(ReadOnlyAdmin):
     columns = ("id", "thread_id", "up_to_seq", "model_id", "updated_at")
     search_fields = ("id", "thread_id")
 
+    def get_fieldsets(self, request: HttpRequest, obj: models.Model | None = None) -> Any:  # noqa: ANN401
+        """A reader is told that no person wrote this."""
+        told = _("Made by a model out of the messages up to this number. It approves nothing.")
+        return [(name, {**options, "description": told}) for name, options in super().get_fieldsets(request, obj)]
+
 
 class QueuedMessageAdmin(ReadOnlyAdmin):
     text = frozenset({"content", "attachments", "page_context", "ui_capabilities", "host_context"})
@@ -115,30 +123,6 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
     text = frozenset({"key", "outcome"})
     columns = ("id", "actor_ref", "thread_id", "run_id", "created_at")
     search_fields = ("id", "actor_ref")
-
-
-class RunAdmin(ReadOnlyAdmin):
-    text = frozenset({"input", "error_message"})
-    columns = (
-        "id",
-        "status",
-        "trigger",
-        "actor_ref",
-        "agent_name",
-        "model_id",
-        "thread_id",
-        "created_at",
-        "error_code",
-    )
-    search_fields = ("id", "thread_id", "actor_ref", "tenant_ref", "parent_run_id")
-    related = (
-        (Run, "parent_run_id"),
-        (Message, "run_id"),
-        (ToolCall, "run_id"),
-        (UsageEntry, "run_id"),
-        (RunStep, "run_id"),
-        (StreamFrame, "run_id"),
-    )
 
 
 class RunStepAdmin(ReadOnlyAdmin):

@@ -172,6 +172,7 @@ class Migration(migrations.Migration):
             options={
                 'verbose_name': 'run',
                 'verbose_name_plural': 'runs',
+                'permissions': [('cancel_run', 'Can cancel runs')],
                 'db_table': 'agent_run',
                 'indexes': [models.Index(fields=['status', 'lease_expires_at'], name='agent_run_status_lease_ix'), models.Index(fields=['started_at'], name='agent_run_started_ix'), models.Index(fields=['settled_at'], name='agent_run_settled_ix'), models.Index(fields=['thread_id', 'started_at'], name='agent_run_thread_started_ix'), models.Index(fields=['actor_ref', 'started_at'], name='agent_run_actor_started_ix'), models.Index(fields=['tenant_ref', 'started_at'], name='agent_run_tenant_started_ix'), models.Index(fields=['parent_run_id'], name='agent_run_parent_ix'), models.Index(fields=['agent_name', 'started_at'], name='agent_run_agent_started_ix')],
             },

@@ -85,6 +85,7 @@ class Run(models.Model):
         db_table = "agent_run"
         verbose_name = _("run")
         verbose_name_plural = _("runs")
+        permissions = [("cancel_run", "Can cancel runs")]
         indexes = [
             models.Index(fields=["status", "lease_expires_at"], name="agent_run_status_lease_ix"),
             models.Index(fields=["started_at"], name="agent_run_started_ix"),
