@@ -1,0 +1,198 @@
+"""Where a process dies, and how: a plan for one process, and a store that dies at its commits and at its frames.
+
+A place is a text. `commit:2:before`, `commit:2:after`: the second unit of work that writes the journal.
+`rows:7:before`, `rows:7:after`: the append that holds the seventh frame. The site's model and tools name their own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import psycopg
+from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
+from django.utils import timezone
+
+from agent.domain.commands import Effect, RunEnd, RunStart
+from agent.domain.runs import RunLease, Step
+from agent.flows.cancel import stop
+from agent.store import OrmStore
+
+STOP_AFTER = "persist:tool-outputs:0"  # a plan with `stop` asks the run to stop once this is recorded
+
+
+def kill() -> None:
+    """The process is gone: nobody cleans up."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def cut() -> None:
+    """The database goes away for a moment: every connection of this process is closed from the other side."""
+    connection = connections[DEFAULT_DB_ALIAS]
+    if connection.vendor == "sqlite":
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise OperationalError(*error.args) from error
+    mine = connection.get_connection_params()
+    options = {name: mine[name] for name in ("host", "port", "user", "password", "dbname") if name in mine}
+    with psycopg.connect(**options, autocommit=True) as other:
+        other.execute(
+            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s",
+            [mine["application_name"]],
+        )
+
+
+ENDS: dict[str, Callable[[], None]] = {"kill": kill, "cut": cut}
+
+
+@dataclass
+class Plan:
+    """What this process is to meet."""
+
+    at: str = ""  # the place; none = it lives
+    end: str = "kill"
+    stop: bool = False
+    slow: bool = False  # the model waits until each frame is stored before it says the next
+    ahead: int = 0  # seconds by which this process is later than now
+    log: str = os.devnull  # what was touched outside, one line a time
+    stored: int = 0  # frames this process has stored
+    commits: int = 0
+    waiting: list[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=list)
+
+
+plan = Plan()
+_lock = threading.Lock()
+
+
+def follow(order: dict[str, Any]) -> None:
+    """Take a plan for this process."""
+    for name in ("at", "end", "stop", "slow", "ahead", "log"):
+        if name in order:
+            setattr(plan, name, order[name])
+
+
+def here(place: str) -> None:
+    """If this is the place, the end comes now; it comes once."""
+    with _lock:
+        due = place == plan.at
+        if due:
+            plan.at = ""
+    if due:
+        ENDS[plan.end]()
+
+
+def touched(line: str) -> None:
+    """Note what was done outside; it stays, whatever becomes of this process."""
+    log = os.open(plan.log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    os.write(log, f"{line}\n".encode())
+    os.close(log)
+
+
+async def shown(rows: int) -> None:
+    """Return when this process has stored so many frames."""
+    loop, event = asyncio.get_running_loop(), asyncio.Event()
+    with _lock:
+        if plan.stored >= rows:
+            return
+        plan.waiting.append((rows, loop, event))
+    await event.wait()
+
+
+def _stored(rows: int) -> None:
+    with _lock:
+        plan.stored += rows
+        ready = [one for one in plan.waiting if one[0] <= plan.stored]
+        plan.waiting = [one for one in plan.waiting if one[0] > plan.stored]
+    for _, loop, event in ready:
+        loop.call_soon_threadsafe(event.set)
+
+
+def now() -> datetime:
+    return timezone.now() + timedelta(seconds=plan.ahead)
+
+
+class _Here(threading.local):
+    depth = 0
+    wrote: str | None = None  # the run that the open unit writes the journal of
+    stops = False
+
+
+class MortalStore(OrmStore):
+    """The ORM's store, which meets the plan at its commits and its appends."""
+
+    def __init__(self) -> None:
+        super().__init__(clock=now)
+        self._here = _Here()
+
+    @contextmanager
+    def atomic(self) -> Iterator[None]:
+        outermost, self._here.depth = self._here.depth == 0, self._here.depth + 1
+        number = 0
+        try:
+            with super().atomic():
+                yield
+                if outermost and self._here.wrote is not None:
+                    plan.commits += 1
+                    number = plan.commits
+                    here(f"commit:{number}:before")
+        except BaseException:
+            if outermost:
+                self._here.wrote, self._here.stops = None, False
+            raise
+        finally:
+            self._here.depth -= 1
+        if number:
+            self._committed(number)
+
+    def _committed(self, number: int) -> None:
+        run_id, self._here.wrote = self._here.wrote, None
+        if self._here.stops and run_id is not None:
+            self._here.stops = False
+            stop(run_id)
+        here(f"commit:{number}:after")
+
+    def record_steps(
+        self,
+        lease: RunLease,
+        steps: Sequence[Step],
+        *,
+        effect: Effect | None = None,
+        start: RunStart | None = None,
+    ) -> bool:
+        self._here.wrote = lease.run_id
+        self._here.stops = plan.stop and any(step.name == STOP_AFTER for step in steps)
+        return super().record_steps(lease, steps, effect=effect, start=start)
+
+    def record_run_end(
+        self, run_id: str, end: RunEnd, *, lease: RunLease | None = None, steps: Sequence[Step] = ()
+    ) -> bool:
+        self._here.wrote = run_id
+        return super().record_run_end(run_id, end, lease=lease, steps=steps)
+
+    def append_frame(
+        self, run_id: str, frame: str | None, error: dict[str, Any] | None = None, *, attempt: int | None = None
+    ) -> int:
+        with self._appended(1):
+            return super().append_frame(run_id, frame, error, attempt=attempt)
+
+    def append_frames(self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None) -> int:
+        with self._appended(len(frames)):
+            return super().append_frames(run_id, frames, attempt=attempt)
+
+    @contextmanager
+    def _appended(self, count: int) -> Iterator[None]:
+        numbers = range(plan.stored + 1, plan.stored + count + 1)
+        for number in numbers:
+            here(f"rows:{number}:before")
+        yield
+        _stored(count)
+        for number in numbers:
+            here(f"rows:{number}:after")

@@ -1,0 +1,57 @@
+"""One warm process that forks a child for each order and says how it ended: `python -m tests.crash.parent`.
+
+It never opens a connection nor starts a thread, so a child is as good as a fresh process, at a hundredth of its price.
+An order is a line of JSON: what the child is to do with a run, and where it is to die. The answer is a line with the
+child's wait status: negative for the signal that ended it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import django
+
+django.setup()  # what follows reads the settings
+
+from django.db import DEFAULT_DB_ALIAS, connections  # noqa: E402
+
+from agent.runners import inline  # noqa: E402, F401 - warm
+from agent.sinks import database  # noqa: E402, F401 - warm
+from tests.crash import site, work  # noqa: E402
+
+SECONDS = 40  # after which a child that hangs is ended by the alarm
+
+
+def main() -> None:
+    site.declare()
+    for line in sys.stdin:
+        assert threading.active_count() == 1
+        assert connections[DEFAULT_DB_ALIAS].connection is None
+        print(json.dumps({"status": _forked(work.do, json.loads(line))}), flush=True)
+
+
+def _forked(do: Callable[[dict[str, Any]], None], order: dict[str, Any]) -> int:
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    signal.alarm(SECONDS)
+    code = 1
+    try:
+        do(order)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(code)
+
+
+if __name__ == "__main__":
+    main()

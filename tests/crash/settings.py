@@ -1,0 +1,15 @@
+"""The test site's settings for a process that is going to die, on the database that the test names."""
+
+import os
+
+from tests.settings import *  # noqa: F403
+from tests.settings import DATABASES
+
+AGENT = {
+    "STORE": "tests.crash.mortal.MortalStore",
+    "SINK_OPTIONS": {"flush_ms": 0},  # a row a piece of text, so that a point can lie between any two
+    "PROVIDERS": {"scripted": "tests.crash.site.Model"},
+    **({"RUNNER": "celery"} if "CRASH_BROKER" in os.environ else {}),
+}
+if "postgresql" in DATABASES["default"]["ENGINE"]:  # whose connections they are, for who cuts them
+    DATABASES["default"]["OPTIONS"] |= {"application_name": f"crash-{os.getpid()}"}

@@ -1,0 +1,102 @@
+"""The agent whose turns are broken off: it thinks, asks three reads at once of which one fails, and answers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from typing import Any
+
+from agent.domain.canonical import compact_json
+from agent.domain.model_calls import FrameEmitter, ModelRequest, Reply, ReplyCall, Usage
+from agent.providers.scripted import WORD
+from agent.registry import ToolContext, agent, tool
+from tests.crash.mortal import here, plan, shown, touched
+
+CALLS = (
+    ReplyCall(id="a", name="look", input={"number": 7}),
+    ReplyCall(id="b", name="weigh", input={"number": 7}),
+    ReplyCall(id="c", name="lose", input={"number": 13}),
+)
+ASKED = Reply(
+    text="Looking now.",
+    reasoning="Two of them.",
+    tool_calls=CALLS,
+    usage=Usage(input_tokens=100, output_tokens=20),
+    stop="tool_calls",
+    provider_state='{"signature": "\\u00e9=="}',
+)
+ANSWERED = Reply(text="Seven is here, thirteen is lost.", usage=Usage(input_tokens=150, output_tokens=7))
+PIECES = (14, 6)  # how many frames each of the two model calls emits
+
+
+def pieces(reply: Reply) -> list[dict[str, Any]]:
+    """The frames of a reply, a word a piece."""
+    said = [("reasoning", word) for word in WORD.findall(reply.reasoning or "")]
+    said += [("text", word) for word in WORD.findall(reply.text)]
+    told: list[dict[str, Any]] = [{"kind": kind, "text": word} for kind, word in said]
+    for call in reply.tool_calls:
+        told.append({"kind": "tool-input-start", "id": call.id, "name": call.name})
+        told.append({"kind": "tool-input-delta", "id": call.id, "delta": "{}"})
+        told.append({"kind": "tool-input-available", "id": call.id, "name": call.name, "input": call.input})
+    return told
+
+
+def digest(request: ModelRequest) -> str:
+    """What the model was asked, as a short name: the same question has the same."""
+    shown_messages = [
+        [m.role, m.content, [[c.id, c.name, c.input] for c in m.tool_calls], [[r.id, r.output] for r in m.tool_results]]
+        for m in request.messages
+    ]
+    states = [message.provider_state for message in request.messages]
+    asked = compact_json([request.system, shown_messages, states, [one.name for one in request.tools]])
+    return hashlib.sha256(asked.encode()).hexdigest()[:12]
+
+
+class Model:
+    """Says a fixed thing at each step of a turn."""
+
+    def models(self) -> list[str]:
+        return ["mortal"]
+
+    async def stream(self, request: ModelRequest, emit: FrameEmitter) -> Reply:
+        step = int((request.idempotency_key or "").rpartition(":")[2])
+        touched(f"model {step} {digest(request)}")
+        reply = ANSWERED if request.messages[-1].tool_results else ASKED
+        before = plan.stored + 1  # step-start
+        for number, frame in enumerate(pieces(reply)):
+            here(f"model:{step}:{number}")
+            emit(frame)
+            if plan.slow:
+                await shown(before + number + 1)
+        here(f"model:{step}:{len(pieces(reply))}")
+        return reply
+
+
+def _used(ctx: ToolContext, name: str) -> None:
+    here(f"tool:{name}:begin")
+    touched(f"tool {name} {ctx.idempotency_key}")
+    here(f"tool:{name}:end")
+
+
+def declare() -> None:
+    """Declare the agent and its tools in the registry that is in force."""
+
+    @tool
+    def look(ctx: ToolContext, number: int) -> dict[str, Any]:
+        """Look a number up."""
+        _used(ctx, "look")
+        return {"number": number, "found": True}
+
+    @tool
+    async def weigh(ctx: ToolContext, number: int) -> list[int]:
+        """Weigh a number."""
+        await asyncio.to_thread(_used, ctx, "weigh")
+        return [number, 2 * number]
+
+    @tool
+    def lose(ctx: ToolContext, number: int) -> int:
+        """Lose a number."""
+        _used(ctx, "lose")
+        raise ValueError(number)
+
+    agent(name="mortal", prompt="You count.", tools=[look, weigh, lose])(type("Mortal", (), {}))
