@@ -20,11 +20,13 @@ from agent.errors import ModelError, OverQuota
 from agent.flows.cancel import cancel
 from agent.flows.driver import Driver
 from agent.providers.scripted import ScriptedReply, call
-from agent.registry import agent, tool
+from agent.registry import agent, isolated_registry, tool
 from agent.signals import SIGNALS, Event
 from agent.sinks.broadcast import GROUP, stop_broadcast
 from agent.store import OrmStore
+from agent.testing import run_turn_in_memory
 from tests.flows.conftest import ALICE, Site
+from tests.flows.test_replay import UNITS, play
 
 MakeSite = Callable[..., Site]
 SECRET = "tell-nobody-42"
@@ -173,6 +175,37 @@ def test_what_was_shown_of_a_stopped_answer_is_told_as_a_message(site: MakeSite)
     [row] = desk.messages(admitted.thread_id)[1:]
     assert events[1].payload["messageId"] == row.id
     assert events[2].payload["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("after_commit", [False, True])
+@pytest.mark.parametrize("unit", range(1, UNITS + 1))
+def test_a_turn_cut_at_a_commit_is_told_once_and_its_tools_as_repeated(
+    site: MakeSite, unit: int, after_commit: bool
+) -> None:
+    @tool
+    def look(number: int) -> int:
+        """Look a number up."""
+        return number
+
+    agent(name="shop", prompt="p", tools=[look])(type("Shop", (), {}))
+
+    def told(*args: int | None, **kwargs: bool) -> list[tuple[str, object]]:
+        with heard() as events:
+            play(site, *args, **kwargs)
+        return [(event.event, event.payload.get("toolName")) for event in events]
+
+    undisturbed = told(None)
+    cut = told(unit, after_commit=after_commit)
+    repeated = [("tool.retry", "look")] * (2 if (unit, after_commit) in {(2, True), (3, False)} else 0)
+    assert [event for event in cut if event[0] != "tool.retry"] == undisturbed
+    assert [event for event in cut if event[0] == "tool.retry"] == repeated
+
+
+def test_a_turn_in_memory_is_told_too() -> None:
+    with heard() as events, isolated_registry():
+        agent(name="shop", prompt="p", tools=[])(type("Shop", (), {}))
+        run_turn_in_memory(["Hi."])
+    assert [event.event for event in events] == ["message", "run.started", "message", "run.finished"]
 
 
 class Blocked:
