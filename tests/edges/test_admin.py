@@ -20,7 +20,7 @@ from django.urls import path, reverse
 import agent.admin
 import governance.admin
 from agent.admin.base import LISTED, ReadOnlyAdmin
-from agent.models import Message, ModelPrice, Run, StreamFrame, Thread, ToolCall, UsageEntry
+from agent.models import Message, ModelPrice, Run, StreamFrame, Thread, ThreadSummary, ToolCall, UsageEntry
 from agent.models.fields import CleanCharField, CleanTextField, JsonTextField
 from governance.models import UsageRollup
 from tests.edges.admin_rows import MARKER, OPEN, TEXT, full_row
@@ -383,3 +383,8 @@ def _fill(model: type[models.Model], number: int) -> None:
 
 def test_every_screen_is_read_only_by_its_base() -> None:
     assert all(issubclass(screen, ReadOnlyAdmin) for screen in SCREENS.values())
+
+
+def test_a_summary_says_that_no_person_wrote_it(superuser: Client) -> None:
+    html = body(superuser, page_of(saved(ThreadSummary)))
+    assert "Made by a model out of the messages up to this number. It approves nothing." in html
