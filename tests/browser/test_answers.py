@@ -137,6 +137,23 @@ def test_frames_of_an_unknown_kind_are_passed_over_and_a_restarted_step_is_dropp
     expect(chat.answers.last).not_to_contain_text("half")
 
 
+def test_a_step_that_was_never_opened_begins_anew_and_leaves_the_one_before_it(chat: Chat) -> None:
+    answer_with(
+        chat,
+        {"kind": "step-start"},
+        {"kind": "text", "text": "I look it up."},
+        {"kind": "tool-input-start", "id": "c1", "name": "look_up", "toolKind": "read"},
+        {"kind": "tool-input-available", "id": "c1", "name": "look_up", "toolKind": "read", "input": {}},
+        {"kind": "tool-output", "id": "c1", "output": "found"},
+        {"kind": "step-restart", "step": 1, "attempt": 2},
+        {"kind": "text", "text": "Here it is."},
+    )
+    chat.say("hello")
+    expect(chat.last_text).to_have_text("Here it is.")
+    expect(chat.answers.last).to_contain_text("I look it up.")
+    expect(chat.answers.last.locator(".agent-tool-status")).to_have_count(1)
+
+
 def test_a_component_that_is_not_drawn_says_its_words_and_can_be_withdrawn(chat: Chat) -> None:
     drawn: Frame = {"kind": "ui", "id": "u1", "component": "chart", "props": {"a": 1}, "fallbackText": "Sales went up."}
     answer_with(chat, {"kind": "step-start"}, drawn)

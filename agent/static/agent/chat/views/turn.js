@@ -111,7 +111,8 @@ export class TurnView {
 
 const HANDLERS = {
   "step-start": (turn) => void turn.openStep(),
-  "step-restart": (turn) => {
+  "step-restart": (turn, { step }) => {
+    if (step >= turn.steps.length) return void turn.openStep(); // its first worker was gone before it had opened it
     for (const id of turn.step.tools.keys()) turn.calls.delete(id);
     turn.step.clear();
   },
