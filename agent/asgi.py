@@ -70,7 +70,7 @@ class _Process:
     def _keep_up(self) -> None:
         """What nobody works on is taken up at once; then the periodic tasks, where no beat does them."""
         settings, last = agent_settings(), dict[Callable[[], object], float]()
-        _attempt(take_over if settings.runner == "inline" else recover)
+        _attempt(recover if settings.runner == "celery" else take_over)
         embedded = settings.embedded_worker and settings.runner != "celery"
         while embedded and not self._stopped.wait(settings.proposal_poll_seconds):
             now = time.monotonic()

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, router
 from django.db.migrations.executor import MigrationExecutor
+from django.utils import timezone
 
 from agent.conf import agent_settings, setting_problems
 from agent.models import Thread
 from agent.registry import provider_named
 
 OURS = ("agent", "governance")
+NOW = {"postgresql": "SELECT clock_timestamp()", "mysql": "SELECT UTC_TIMESTAMP(6)"}
 
 logger = logging.getLogger("agent.starting")
 
@@ -23,7 +27,12 @@ def refuse_wrong_start() -> None:
     if problems := setting_problems():
         raise ImproperlyConfigured("agent.E010: " + " ".join(problems))
     with ThreadPoolExecutor(1) as own_thread:  # whoever starts may be inside an event loop, or about to fork
-        own_thread.submit(refuse_unapplied_migrations).result()
+        own_thread.submit(_look_at_database).result()
+
+
+def _look_at_database() -> None:
+    refuse_unapplied_migrations()
+    warn_of_clocks()
 
 
 def refuse_unapplied_migrations() -> None:
@@ -37,6 +46,23 @@ def refuse_unapplied_migrations() -> None:
         connection.close()
     if missing:
         raise ImproperlyConfigured(f"agent.E001: run `manage.py migrate` first; not applied: {', '.join(missing)}")
+
+
+def warn_of_clocks(clock: Callable[[], datetime] = timezone.now) -> timedelta | None:
+    """Warn when this host's clock and that of the database differ by more than a third of a lease; by how much."""
+    connection = connections[router.db_for_write(Thread)]
+    if connection.vendor not in NOW:
+        return None  # SQLite is on this host
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(NOW[connection.vendor])
+            theirs: datetime = cursor.fetchone()[0]
+    finally:
+        connection.close()
+    ahead = clock() - (theirs if theirs.tzinfo else theirs.replace(tzinfo=UTC))
+    if abs(ahead) > timedelta(seconds=agent_settings().run_lease_seconds / 3):
+        logger.warning("the clock of this host differs from the database's by %s: leases are judged by it", ahead)
+    return ahead
 
 
 def make_ready() -> None:

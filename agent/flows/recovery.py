@@ -37,12 +37,12 @@ def recover(*, queued_for: int = 60, settled: timedelta = LATELY) -> int:
     return found
 
 
-def take_over() -> int:
-    """As an inline process starts: every queued run, and without a wait those whose process on this host is gone."""
+def take_over(*, queued_for: int = 0) -> int:
+    """As a process starts: queued runs, and without a wait those whose process on this host is gone."""
     store = get_store()
     if "runs" in store.capabilities:
         store.lapse_leases([owner for owner in store.lease_owners() if is_gone(owner)])
-    return recover(queued_for=0, settled=BEFORE_A_START)
+    return recover(queued_for=queued_for, settled=BEFORE_A_START)
 
 
 def redispatch(*, queued_for: int = 60) -> int:

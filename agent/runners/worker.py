@@ -10,9 +10,11 @@ from types import FrameType
 
 from celery import current_app
 from celery.signals import worker_init, worker_process_shutdown, worker_ready, worker_shutting_down
+from django.db import connections
 
 from agent.conf import agent_settings
 from agent.flows import dispatch
+from agent.flows.recovery import take_over
 from agent.runners.drivers import LAST_SECONDS, Drivers
 from agent.starting import make_ready, refuse_wrong_start
 from agent.store import get_store
@@ -105,13 +107,20 @@ def _prepare(**_: object) -> None:
 
 
 @worker_ready.connect(weak=False)
-def _listen(**_: object) -> None:
-    """Hear a cold shutdown when it begins: Celery tells of it when its soft part is over."""
+def _begin(**_: object) -> None:
+    """Take over from dead workers of this host; hear a cold shutdown when it begins.
+
+    Celery tells of that one only when its soft part is over.
+    """
     for number in (signals.SIGTERM, signals.SIGQUIT):
         before = signals.getsignal(number)
         if callable(before) and getattr(before, "__name__", "") == "worker_Cold":
             with suppress(ValueError):  # a worker that is not in the main thread is stopped by whoever started it
                 signals.signal(number, _ringing(before))
+    if _leave is not None:
+        take_over(queued_for=60)
+        dispatch.wait(FLUSH_SECONDS)
+        connections.close_all()
 
 
 def _ringing(before: Callable[[int, FrameType | None], object]) -> Callable[[int, FrameType | None], None]:

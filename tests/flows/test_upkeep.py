@@ -20,7 +20,7 @@ from agent.conf import setting_problems
 from agent.flows import dispatch
 from agent.flows.recovery import recover
 from agent.flows.upkeep import purge
-from agent.starting import refuse_unapplied_migrations
+from agent.starting import refuse_unapplied_migrations, warn_of_clocks
 from tests.flows.conftest import Site
 
 MakeSite = Callable[..., Site]
@@ -76,6 +76,17 @@ def test_a_server_does_not_start_before_migrate() -> None:
     MigrationRecorder(connection).record_unapplied("agent", "0001_initial")
     with pytest.raises(ImproperlyConfigured, match=r"agent\.E001.*agent\.0001_initial"):
         refuse_unapplied_migrations()
+
+
+@pytest.mark.only_on("postgresql", "mysql")
+@pytest.mark.django_db(transaction=True)
+def test_a_start_says_when_the_clocks_differ(caplog: pytest.LogCaptureFixture) -> None:
+    ahead = warn_of_clocks()
+    assert ahead is not None
+    assert abs(ahead) < timedelta(seconds=15)
+    assert not caplog.records
+    warn_of_clocks(lambda: timezone.now() + timedelta(seconds=61))
+    assert "differs from the database's by 0:01:0" in caplog.text
 
 
 @pytest.mark.parametrize(

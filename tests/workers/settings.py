@@ -11,5 +11,5 @@ AGENT = {
     "RUNNER": "celery",
     "PROVIDERS": {"scripted": "tests.workers.model.provider"},
     "DEFAULT_AGENT": "desk",
-    "RUN_LEASE_SECONDS": 3,
+    "RUN_LEASE_SECONDS": int(os.environ.get("WORKER_LEASE", "3")),
 }
