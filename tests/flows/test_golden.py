@@ -16,6 +16,7 @@ from tests.golden.journals import Golden, as_asked, as_message, load, read
 from tests.golden.shapes import SHAPES, Player, Shape, declare
 
 MakeSite = Callable[..., Site]
+CALLS = ("llm:", "history:summarize")
 
 
 def positions() -> list[tuple[str, int]]:
@@ -66,7 +67,8 @@ def test_a_recorded_run_completes_on_its_own_positions(site: MakeSite, name: str
     assert Anonymous()(asked) == Anonymous()({s: a for s, a in golden.asked.items() if f"llm:{s}" not in recorded})
     assert ran == expected_bodies(golden, upto)
     usage = [row.step_key for row in desk.store.usage_of_run(run_id)]
-    assert usage == [step["name"] for step in golden.steps if step["name"].startswith("llm:")]
+    assert usage == [step["name"] for step in golden.steps if step["name"].startswith(CALLS)]
+    assert player.summaries == len([step for step in golden.steps[upto:] if step["name"] == "history:summarize"])
     assert desk.store.active_run_for_thread(run.thread_id) is None
 
 
@@ -87,7 +89,7 @@ def test_the_old_shape_holds_the_whole_thread_and_shows_what_the_policy_chooses(
 LATER = {"HISTORY": {"max_messages": 1}, "MAX_STEPS": 1}
 
 
-@pytest.mark.parametrize("name", ["talk", "reads", "old-reads"])
+@pytest.mark.parametrize("name", ["talk", "reads", "summary", "old-reads"])
 def test_a_run_goes_on_as_it_began_whatever_a_later_release_declares(site: MakeSite, name: str) -> None:
     golden = read(name)
     started = next(at for at, step in enumerate(golden.steps, 1) if step["name"] == "persist:run:start")

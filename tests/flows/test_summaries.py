@@ -37,6 +37,8 @@ from agent.registry import agent, isolated_registry, tool
 from agent.store import OrmStore
 from agent.testing import InMemoryStore
 from tests.flows.conftest import ALICE, Site
+from tests.flows.test_replay import Killed as Cut
+from tests.flows.test_replay import MortalStore
 
 MakeSite = Callable[..., Site]
 SUMMARY = "history_summary"
@@ -638,3 +640,34 @@ def test_a_summary_is_kept_in_memory_too(runner: object) -> None:
         thread_id = talk(desk, 3)
     assert summaries.asked == [([1, 2], None), ([3, 4], "summary 1")]
     assert kept_summary(desk, thread_id, policy) == (4, "summary 2")
+
+
+@pytest.mark.parametrize("after_commit", [False, True])
+@pytest.mark.parametrize("unit", [1, 2, 3])
+def test_a_turn_with_a_summary_cut_at_a_commit_ends_as_if_undisturbed(
+    site: MakeSite, unit: int, after_commit: bool
+) -> None:
+    """The start with the mark of the summary, the summary with the start of the prompt, the answer with the end."""
+    store = MortalStore()
+    desk = site(model, STORE=store)
+    policy = declare(History(max_messages=1, summarize=True))
+    run_id = desk.send("second", thread_id=talk(desk, 1)).run_id
+    store.dies_at, store.after_commit = unit, after_commit
+    with pytest.raises(Cut):
+        desk.drive(run_id)
+    store.dies_at = None
+    lapse(desk)
+    run = desk.drive(run_id)
+    assert (run.status, [message.content for message in desk.messages(run.thread_id)][-2:]) == (
+        "completed",
+        ["second", "I saw 2."],
+    )
+    assert kept_summary(desk, run.thread_id, policy) == (2, "they talked (2)")
+    assert names(desk, run_id)[2:7] == ["load:thread", STEP, "run:prompt-stages", "persist:run:start", "llm:0"]
+    told = [key for _, key in rows(desk, run_id)]
+    broken = {(1, True): f"{STEP}#1.1", (2, False): f"{STEP}#1.1", (2, True): "llm:0#1.1", (3, False): "llm:0#1.1"}
+    assert [key for key in told if key and "#" not in key] == [STEP, "llm:0"]
+    assert [key for key in told if key and "#" in key] == [
+        key for at, key in broken.items() if at == (unit, after_commit)
+    ]
+    assert run.retries == len(told) - 2

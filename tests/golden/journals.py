@@ -110,12 +110,26 @@ class _Worker:
         return RunStart(prompt_hash=payload["promptHash"], **run)
 
     def _rows(self, name: str, payload: Any) -> None:  # noqa: ANN401 - JSON
-        if name.startswith("llm:"):
+        if name == "history:summarize":
+            self._summarized(name)
+        elif name.startswith("llm:"):
             self._answered(name, payload)
         elif name.startswith("persist:toolcall:"):
             self._called(payload, self._calls[name.rpartition(":")[2]])
         elif name.startswith("tool:"):
             self._settled(payload, self._calls[name.rpartition(":")[2]])
+
+    def _summarized(self, name: str) -> None:
+        self._store.record_usage(
+            RecordUsage(
+                thread_id=self._thread_id,
+                run_id=self._run_id,
+                actor_ref=ALICE.ref,
+                model_id="m",
+                purpose="history_summary",
+                step_key=name,
+            )
+        )
 
     def _answered(self, name: str, payload: dict[str, Any]) -> None:
         counts = payload["usage"]

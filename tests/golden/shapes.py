@@ -60,6 +60,17 @@ SHAPES = {
     "contributed": Shape(script=[says("It is Monday.")], send={"agent": "dated"}),
     "regenerate": Shape(script=[says("Another one.")], before=TALK, send={"regenerate": True}),
     "blank": Shape(script=[asks(look(7)), says(" ")]),
+    "summary": Shape(
+        script=[asks(look(7)), says("It was shipped.")],
+        before=TALK,
+        settings={"HISTORY": {"max_messages": 3, "summarize": True}},
+    ),
+    "old-summary": Shape(
+        script=[says("Hello again.")],
+        before=TALK,
+        settings={"HISTORY": {"max_messages": 2, "summarize": True}},
+        old=True,
+    ),
     "old-plain": Shape(script=[says("Hello again.")], before=TALK, settings={"HISTORY": {"max_messages": 2}}, old=True),
     "old-reads": Shape(
         script=[asks(look(7), text="One moment."), says("It was shipped.")],
@@ -76,8 +87,12 @@ class Player:
     def __init__(self, shape: Shape) -> None:
         self._script = shape.script
         self.asked: dict[int, ModelRequest] = {}
+        self.summaries = 0
 
     async def stream(self, request: ModelRequest, emit: FrameEmitter) -> Reply:
+        if request.purpose == "history_summary":
+            self.summaries += 1
+            return says("They said good morning.")
         step = int((request.idempotency_key or "").rpartition(":")[2])
         self.asked[step] = request
         reply = self._script[step]
