@@ -101,8 +101,10 @@ def tries(run: Run) -> str:
 
 
 def totals(rows: Rows, *, costs: bool) -> str:
-    """What the whole run used."""
+    """What the whole run used; nothing before its first call of a model is over."""
     calls = len(rows.usage)
+    if not calls:
+        return ""
     told = [ngettext("%(n)s model call", "%(n)s model calls", calls) % {"n": formats.number_format(calls)}]
     told.append(_tokens(sum(row.input_tokens for row in rows.usage), sum(row.output_tokens for row in rows.usage)))
     return " · ".join([*told, *(_cost(rows.usage) if costs else ())])
