@@ -117,10 +117,12 @@ def check_reach(settings: AgentSettings) -> Iterator[CheckMessage]:
         yield from _check_workers(settings)
     for name in settings.providers:
         try:
-            provider_named(name)
+            provider = provider_named(name)
+            if not callable(getattr(provider, "stream", None)):
+                yield Error(f'AGENT["PROVIDERS"][{name!r}]: a provider has a method `stream`.', id="agent.E010")
         except ImportError as error:
             yield Error(f'AGENT["PROVIDERS"][{name!r}]: {error}', id="agent.E032")
-        except (ImproperlyConfigured, TypeError, ValueError) as error:
+        except Exception as error:
             yield Error(f'AGENT["PROVIDERS"][{name!r}] cannot be made: {error}', id="agent.E010")
 
 

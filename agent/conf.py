@@ -180,7 +180,12 @@ def written_settings() -> dict[str, Any]:
 def setting_problems() -> list[str]:
     """Everything that is wrong with `AGENT`, what does not import included: one sentence each."""
     raw = getattr(django_settings, "AGENT", {})
-    return list(_problems(raw)) or [*_later_problems(raw), *_import_problems(raw)]
+    return list(_problems(raw)) or [*_site_problems(), *_later_problems(raw), *_import_problems(raw)]
+
+
+def _site_problems() -> Iterator[str]:
+    if not django_settings.USE_TZ:
+        yield "USE_TZ: must be True; instants without a zone cannot be compared with a lease."
 
 
 # What the contract has and this release has not: accepted and ignored it would mislead.

@@ -8,6 +8,7 @@ import os
 import queue
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -22,6 +23,7 @@ M = TypeVar("M", bound=models.Model)
 
 DB_THREADS = 8  # how many units of work a process may have open at once; each thread keeps a connection of its own
 TOOL_THREADS = 32  # bodies of sync tools, which may be slow: they never hold up the units of work
+UNWATCHED_SECONDS = 1  # a connection that nobody used for so long is asked whether it is still there
 IDLE_SECONDS = 60  # a thread without work ends after that, and its connections with it
 
 _POSTGRES_TRANSIENT = frozenset({"40001", "40P01", "55P03"})  # serialization, deadlock, lock not available
@@ -130,6 +132,8 @@ def _answered(call: Callable[[], T], loop: asyncio.AbstractEventLoop, future: as
     try:
         answer: Callable[[], None] = partial(_set, future.set_result, future, call())
     except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit):  # would end the loop of whoever waits, and all it drives
+            error = RuntimeError(f"{type(error).__name__}: {error}")
         answer = partial(_set, future.set_exception, future, error)
     return partial(_deliver, loop, answer)
 
@@ -146,18 +150,27 @@ def _set(setter: Callable[[T], object], future: asyncio.Future[Any], outcome: T)
         setter(outcome)
 
 
-def close_unusable() -> None:
-    """Drop connections that are broken, or past the age that the host has set.
+def close_unusable(*, unwatched_seconds: float = UNWATCHED_SECONDS) -> None:
+    """Drop connections that are broken, were cut while nobody used them, or are past the age that the host has set.
 
     As a request does at its start, but for CONN_MAX_AGE = 0: these threads are ours, and a new connection for
     every unit of work would cost more than the work. Theirs end with the thread, when it has been idle for a while.
     """
+    now = time.monotonic()
+    used = vars(_used)
     for connection in connections.all(initialized_only=True):
         if connection.in_atomic_block or connection.connection is None:
             continue
+        if now - used.get(connection.alias, now) > unwatched_seconds and not connection.is_usable():
+            connection.close()
+            continue
+        used[connection.alias] = now
         if connection.settings_dict["CONN_MAX_AGE"] == 0:
             connection.close_at = None
         connection.close_if_unusable_or_obsolete()
+
+
+_used = threading.local()  # when this thread last looked at each of its connections
 
 
 _db_threads = Threads(DB_THREADS, "agent-db")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from typing import Protocol
 
@@ -37,6 +38,24 @@ RUNNERS = {"inline": "agent.runners.inline.InlineRunner", "celery": "agent.runne
 _runner: Runner | None = None
 _over = False  # the process ends: it takes no run up any more
 _lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """A forked process has the runner's object but none of its threads: it makes its own."""
+    global _runner, _lock
+    _runner, _lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _forked() -> None:
+    """A fork has the runner and its locks, and none of its threads."""
+    global _runner, _lock, _over
+    _runner, _lock, _over = None, threading.Lock(), False
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 def runner() -> Runner:

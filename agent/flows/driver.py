@@ -52,12 +52,15 @@ class Driver:
 
     async def abortable(self, effect: Coroutine[Any, Any, T], *, finishes: bool = False) -> T:
         """Run an effect that may be broken off; one that `finishes` not by a cancel."""
-        task: asyncio.Task[T] = asyncio.get_running_loop().create_task(effect)
+        task: asyncio.Task[T] = asyncio.get_running_loop().create_task(_harmless(effect))
         self._effect, self._finishes = task, finishes
         try:
             return await task
         except asyncio.CancelledError:
             self.border()
+            me = asyncio.current_task()
+            if me is not None and not me.cancelling():
+                raise RuntimeError("The code of the host cancelled itself.") from None
             raise
         finally:
             self._effect = None
@@ -66,3 +69,15 @@ class Driver:
         if self._effect is not None:
             self.broke_off = True
             self._effect.cancel()
+
+
+async def _harmless(effect: Coroutine[Any, Any, T]) -> T:
+    """The effect; what would end the loop of every run (KeyboardInterrupt, SystemExit) fails this one alone."""
+    try:
+        return await effect
+    except (Exception, asyncio.CancelledError):
+        raise
+    except BaseException as error:
+        if getattr(error, "agent_signal", False):
+            raise
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error

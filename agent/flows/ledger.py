@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,12 @@ from agent.domain.pricing import usd
 from agent.domain.runs import Run
 from agent.domain.states import TokensSource, UsagePurpose
 
+logger = logging.getLogger("agent.ledger")
+
+COUNTS = ("input_tokens", "output_tokens", "cache_write_tokens", "cache_write_1h_tokens", "cache_read_tokens")
+ALWAYS_SAID = ("input_tokens", "output_tokens")
+MOST_TOKENS = 10**12
+MOST_USD = 10**6  # of one call; nine places of it fit into the column
 BYTES_A_TOKEN = 4  # the same rough estimate as for history windows (spec 04 §2)
 
 
@@ -37,7 +44,7 @@ class Broken:
 
 def count_reply(request: ModelRequest, reply: Reply) -> Counted:
     """What a finished call used. A vendor that says nothing, or 0 for an answer with text, is estimated, not free."""
-    usage = reply.usage
+    usage = None if reply.usage is None else lawful(reply.usage)
     said_something = bool(reply.text or reply.tool_calls or reply.reasoning)
     if usage is not None and (usage.input_tokens or usage.output_tokens or not said_something):
         return Counted(usage=usage, source=TokensSource.REPORTED)
@@ -54,12 +61,33 @@ def count_broken(request: ModelRequest, usage: Usage | None, streamed: str) -> C
     ours = _estimated(request, streamed)
     if usage is None:
         return ours
+    usage = lawful(usage)
     known = replace(
         usage,
         input_tokens=usage.input_tokens or ours.usage.input_tokens,
         output_tokens=max(usage.output_tokens, ours.usage.output_tokens),
     )
     return Counted(usage=known, source=TokensSource.REPORTED if known == usage else TokensSource.ESTIMATED)
+
+
+def lawful(usage: Usage) -> Usage:
+    """The counts as a ledger can hold them: whole, not negative, not endless; a cost that is no amount is unknown."""
+    cost = usage.reported_cost_usd
+    if cost is not None and not (cost.is_finite() and 0 <= cost <= MOST_USD):
+        cost = None
+    counts = {name: _count(getattr(usage, name)) for name in COUNTS}
+    if cost != usage.reported_cost_usd or any(counts[name] != getattr(usage, name) for name in COUNTS):
+        logger.warning("a model provider reported impossible usage: %s", usage)
+    return Usage(
+        **{name: count or 0 if name in ALWAYS_SAID else count for name, count in counts.items()},  # type: ignore[arg-type]
+        reported_cost_usd=cost,
+    )
+
+
+def _count(value: object) -> int | None:
+    if not isinstance(value, int | float) or value != value:
+        return None
+    return int(min(max(value, 0), MOST_TOKENS))
 
 
 def count_crashed(sent: Iterable[str], streamed: str) -> Counted:

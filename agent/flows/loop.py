@@ -86,7 +86,8 @@ class Turn:
             await self._recall.fold()
             await in_store(self._start_recalled)
         if self._first is None:
-            parts = await prompt.resolve_parts(self._definition, self._persona, contexts.for_prompt(self.run))
+            asked = prompt.resolve_parts(self._definition, self._persona, contexts.for_prompt(self.run))
+            parts = await self._driver.abortable(asked)
             await in_store(self._start_late, parts)
         attempt, steps = self._first, self._stages["maxSteps"] if self._stages else 0
         for step in range(steps):

@@ -19,6 +19,7 @@ from agent.spi import ModelProvider
 
 RETRY_SECONDS = 0.5  # before retry n: 0.5 x 2^(n-1)
 READ = "read"
+TOOL_FRAMES = frozenset({"tool-input-start", "tool-input-delta", "tool-input-available"})
 
 logger = logging.getLogger("agent.history")
 
@@ -154,16 +155,16 @@ class ModelCall:
             self._reasoned += time.monotonic() - self._burst
             self._burst = None
         if kind == "text":
+            if type(frame["text"]) is not str:
+                return
             self._texts.append(frame["text"])
+        elif kind in TOOL_FRAMES:
+            frame = self._tool_frame(kind, frame)
+        elif kind == "ui":
+            self._ui.append(frame)
         elif kind != "reasoning":
-            frame = self._other_frame(kind, frame)
+            return  # a later port may know it; clients of this one do not
         self.writer.write(frame)
-
-    def _other_frame(self, kind: str, frame: Frame) -> Frame:
-        if kind != "ui":
-            return self._tool_frame(kind, frame)
-        self._ui.append(frame)
-        return frame
 
     def _tool_frame(self, kind: str, frame: Frame) -> Frame:
         call_id = self._ids.get(frame["id"]) or self._name(frame["id"])

@@ -16,7 +16,14 @@ from agent.errors import Cancelled, GivenUp, LeaseLost
 from agent.flows.driver import Driver
 from agent.flows.loop import Turn
 from agent.flows.owners import this_process
-from agent.flows.settlement import hand_back, settle_cancelled, settle_failed, shown_error
+from agent.flows.settlement import (
+    Leftovers,
+    close_stream,
+    hand_back,
+    settle_cancelled,
+    settle_failed,
+    shown_error,
+)
 from agent.flows.takeover import take_over
 from agent.sinks import get_sink
 from agent.sinks.writer import FrameWriter
@@ -55,18 +62,26 @@ def _begin(driver: Driver) -> Turn | None:
             else:
                 turn.begin()
             return turn
+    except DATABASE_GONE:
+        logger.exception("run %s could not be begun; recovery will", driver.run_id)
+        return None
     except Exception as error:
+        logger.error("run %s failed: %s", driver.run_id, redacted_trace(error))  # noqa: TRY400 - without its secrets
         broken = error
     lease = store.claim_run(driver.run_id, this_process(), seconds)  # the first claim was rolled back with its steps
-    if lease is None:
-        return None
-    turn = Turn(store, lease, driver)
-    turn.broken = broken
-    return turn
+    opened = None if lease is None else store.open_run(driver.run_id)
+    if opened is not None and settle_failed(opened.run, broken, lease=lease, left=Leftovers()):
+        close_stream(opened.run, error=shown_error(broken))
+    return None
 
 
 async def _run(driver: Driver, turn: Turn) -> None:
-    writer = turn.writer = get_sink().open(turn.run.stream_run_id, turn.lease.attempt)
+    try:
+        writer = turn.writer = get_sink().open(turn.run.stream_run_id, turn.lease.attempt)
+    except Exception as error:  # its options are wrong: nobody will ever see this run, and nobody may wait for it
+        logger.exception("the stream of run %s could not be opened", turn.run.id)
+        await in_store(settle_failed, turn.run, error, lease=turn.lease, left=Leftovers())
+        return
     try:
         await _settled(driver, turn, writer)
     finally:

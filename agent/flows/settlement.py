@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -13,12 +14,14 @@ from agent.domain.ids import new_id
 from agent.domain.redaction import redact
 from agent.domain.runs import Run, RunLease
 from agent.domain.states import RunStatus
-from agent.errors import AgentError, LeaseLost, ModelError, ModelNoOutput, OverQuota, ReplayDiverged
+from agent.errors import AgentError, LeaseLost, ModelError, ModelNoOutput, NotFound, OverQuota, ReplayDiverged
 from agent.flows import events
 from agent.flows.stream import GENERIC
 from agent.sinks import get_sink
 from agent.store import get_store
 from agent.store.base import AgentStore
+
+logger = logging.getLogger("agent.settlement")
 
 STOPPED = "The answer was stopped before this call completed."
 FAILED = "The answer failed before this call completed."
@@ -45,7 +48,14 @@ def settle_cancelled(run: Run, *, lease: RunLease | None = None, left: Leftovers
 def settle_failed(run: Run, error: BaseException, *, lease: RunLease | None = None, left: Leftovers) -> bool:
     """Settle as failed with the code of the error and its raw text."""
     end = RunEnd(status=RunStatus.FAILED, error_code=code_of(error), error_message=raw_text(error))
-    settled = _settle(run, end, FAILED, lease, replace(left, text=""))
+    try:
+        settled = _settle(run, end, FAILED, lease, replace(left, text=""))
+    except Exception:
+        if not left.usage:
+            raise
+        # what cannot be entered must not keep the run open: it would be made, and paid, again and again
+        logger.exception("the leftovers of run %s could not be recorded", run.id)
+        settled = _settle(run, end, FAILED, lease, Leftovers(work=left.work))
     if settled and isinstance(error, OverQuota):
         events.quota_exceeded(get_store(), run.actor, error.period, thread_id=run.thread_id, run_id=run.id)
     return settled
@@ -137,7 +147,10 @@ def _keep(store: AgentStore, run: Run, left: Leftovers) -> None:
             persona=run.persona,
             run_id=run.id,
         )
-        store.append_message(said)
+        try:
+            store.append_message(said)
+        except NotFound:  # the conversation was deleted meanwhile, which is why the run stops
+            return
         events.message_stored(store, said, actor=run.actor, thread_id=run.thread_id)
 
 

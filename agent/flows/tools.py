@@ -190,7 +190,7 @@ def _called(tool: ToolDefinition, arguments: BaseModel, ctx: ToolContext) -> Too
         if isinstance(answer, Awaitable):
             return _Later(answer)
         return _succeeded(tool, arguments, answer, ctx)
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         return _unless_signal(error)
 
 
@@ -202,7 +202,9 @@ async def _awaited(
         if isinstance(answer, Awaitable):
             answer = await answer
         return _succeeded(tool, arguments, answer, ctx)
-    except (Exception, SystemExit) as error:
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:
         return _unless_signal(error)
 
 
