@@ -14,7 +14,7 @@ from typing import Any, TypeVar, cast
 from agent.conf import agent_settings
 from agent.domain import frames
 from agent.domain.clock import wire_time
-from agent.domain.commands import RunEnd, RunStart
+from agent.domain.commands import RunEnd
 from agent.domain.model_calls import Frame, ModelRequest
 from agent.domain.runs import RunLease
 from agent.domain.states import RunStatus
@@ -124,13 +124,7 @@ class Turn:
     def _start(self, unit: Unit, parts: list[str]) -> None:
         self._stages = unit.write(STAGES, self._prompt_stages, parts)
         digest = prompt.prompt_hash(self._stages["prompt"])
-        unit.start = RunStart(
-            prompt_hash=digest,
-            agent_name=self.run.agent_name,
-            model_id=self.run.model_id,
-            persona=self.run.persona,
-            parent_run_id=self.run.parent_run_id,
-        )
+        unit.start = prompt.start_of(self.run, digest)
         unit.write("persist:run:start", self._started, digest)
         self._first = unit.mark("llm:0")
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
 from agent.db import in_tool
+from agent.domain.commands import RunStart
+from agent.domain.runs import Run
 from agent.registry import AgentDefinition, PromptContext, registry
 
 JOINT = "\n\n"
@@ -80,6 +82,17 @@ def _wrapped(source: Callable[[PromptContext], Any], wrap: Callable[[str], str])
 def prompt_hash(parts: Sequence[str]) -> str:
     """SHA-256 hex of the parts joined: it names the prompt's version, not the request."""
     return hashlib.sha256(JOINT.join(parts).encode(errors="surrogatepass")).hexdigest()
+
+
+def start_of(run: Run, digest: str) -> RunStart:
+    """What a run is known to be once its prompt is."""
+    return RunStart(
+        prompt_hash=digest,
+        agent_name=run.agent_name,
+        model_id=run.model_id,
+        persona=run.persona,
+        parent_run_id=run.parent_run_id,
+    )
 
 
 async def _called(source: Callable[[PromptContext], Any], context: PromptContext) -> str | None:
