@@ -86,7 +86,9 @@ def test_a_turn_with_a_read_tool_takes_few_statements_and_few_commits(site: Call
         run = desk.turn("where is order 1042?")
     assert run.status == "completed"
     listed = "\n".join(counted.statements)
-    assert len(counted.statements) - 1 <= 28, listed  # the last one reads the run for this test
+    # MySQL and MariaDB cannot answer what an UPDATE wrote: a read more for the claim and for each recorded unit
+    most = 28 if connections["default"].vendor != "mysql" else 33
+    assert len(counted.statements) - 1 <= most, listed  # the last one reads the run for this test
     assert counted.commits - 1 <= 6, listed
     assert counted.frame_inserts <= 8
     assert "word word" in desk.messages(run.thread_id)[-1].content
