@@ -41,21 +41,12 @@ _lock = threading.Lock()
 
 
 def _after_fork() -> None:
-    """A forked process has the runner's object but none of its threads: it makes its own."""
-    global _runner, _lock
-    _runner, _lock = None, threading.Lock()
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
-def _forked() -> None:
-    """A fork has the runner and its locks, and none of its threads."""
+    """A forked process has the runner's object and its locks, and none of its threads: it makes its own."""
     global _runner, _lock, _over
     _runner, _lock, _over = None, threading.Lock(), False
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def runner() -> Runner:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
@@ -29,16 +28,17 @@ class CeleryRunner:
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._waiting: dict[str, None] = {}  # run ids, each once, in order
+        self._sending = False
         self._stopped = False
-        self._pid = 0  # of the process whose thread sends: a fork has the list and not the thread
+        self._thread: threading.Thread | None = None
         self._broker: Connection | None = None
 
     def start(self, run_id: str) -> None:
         with self._changed:
             self._waiting[run_id] = None
-            if self._pid != os.getpid():
-                self._pid, self._broker = os.getpid(), None
-                threading.Thread(target=self._serve, name="agent-sender", daemon=True).start()
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name="agent-sender", daemon=True)
+                self._thread.start()
             self._changed.notify_all()
 
     def signal(self, run_id: str) -> None:
@@ -51,34 +51,39 @@ class CeleryRunner:
     def wait(self, seconds: float) -> bool:
         """Wait until everything is sent; False when that took longer."""
         with self._changed:
-            return self._changed.wait_for(lambda: not self._waiting, timeout=seconds)
+            return self._changed.wait_for(lambda: not self._waiting and not self._sending, timeout=seconds)
 
     def stop(self, grace_seconds: float) -> None:
         self.wait(min(grace_seconds, SEND_SECONDS))
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
+        if self._thread is not None:
+            self._thread.join(timeout=1)
 
     def _serve(self) -> None:
         while (run_id := self._next()) is not None:
             sent = self._sent(run_id)
             with self._changed:
-                if sent:
-                    self._waiting.pop(run_id, None)
-                else:
-                    logger.error("%d runs could not be sent; recovery sends them again", len(self._waiting))
+                self._sending = False
+                if not sent:
+                    logger.error("%d runs could not be sent; recovery sends them again", len(self._waiting) + 1)
                     self._waiting.clear()
                 self._changed.notify_all()
+        self._close()
 
     def _next(self) -> str | None:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopped)
-            return next(iter(self._waiting), None)
+            run_id = next(iter(self._waiting), None)
+            if run_id is not None:
+                del self._waiting[run_id]  # before it is sent: whoever hands it over from now on has it sent again
+                self._sending = True
+            return run_id
 
     def _sent(self, run_id: str) -> bool:
         """Send; a connection that the broker has closed meanwhile is made anew, once."""
-        kept = self._broker is not None
-        for last in (True,) if not kept else (False, True):
+        for last in (True,) if self._broker is None else (False, True):
             try:
                 self._send(run_id)
             except Exception as error:
