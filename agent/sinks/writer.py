@@ -168,7 +168,7 @@ class FrameWriter:
         self._store_soon()
 
     def _store_soon(self) -> None:
-        if self._rows and self._task is None and not self._lent:
+        if self._rows and self._task is None and not self._lent and self._failure is None:  # no gap, ever
             self._task = self._loop.create_task(self._store())
 
     async def _store(self) -> None:

@@ -26,6 +26,7 @@ from agent.domain.runs import RunLease, Step
 from agent.flows.cancel import stop
 from agent.store import OrmStore
 
+NEVER = 1_000_000  # more frames than any turn has
 STOP_AFTER = "persist:tool-outputs:0"  # a plan with `stop` asks the run to stop once this is recorded
 
 
@@ -38,9 +39,8 @@ def cut() -> None:
     """The database goes away for a moment: every connection of this process is closed from the other side."""
     connection = connections[DEFAULT_DB_ALIAS]
     if connection.vendor == "sqlite":
-        error = sqlite3.OperationalError("disk I/O error")
-        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
-        raise OperationalError(*error.args) from error
+        plan.gone = True
+        return
     mine = connection.get_connection_params()
     options = {name: mine[name] for name in ("host", "port", "user", "password", "dbname") if name in mine}
     with psycopg.connect(**options, autocommit=True) as other:
@@ -48,6 +48,15 @@ def cut() -> None:
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s",
             [mine["application_name"]],
         )
+
+
+def _meet() -> None:
+    """SQLite has no connection to cut: the next thing that the store does fails as it would on a broken disk."""
+    if plan.gone:
+        plan.gone = False
+        error = sqlite3.OperationalError("disk I/O error")
+        error.sqlite_errorcode = sqlite3.SQLITE_IOERR
+        raise OperationalError(*error.args) from error
 
 
 ENDS: dict[str, Callable[[], None]] = {"kill": kill, "cut": cut}
@@ -63,6 +72,7 @@ class Plan:
     slow: bool = False  # the model waits until each frame is stored before it says the next
     ahead: int = 0  # seconds by which this process is later than now
     log: str = os.devnull  # what was touched outside, one line a time
+    gone: bool = False  # the database is, for the store's next move
     stored: int = 0  # frames this process has stored
     commits: int = 0
     waiting: list[tuple[int, asyncio.AbstractEventLoop, asyncio.Event]] = field(default_factory=list)
@@ -137,12 +147,14 @@ class MortalStore(OrmStore):
         outermost, self._here.depth = self._here.depth == 0, self._here.depth + 1
         number = 0
         try:
+            _meet()
             with super().atomic():
                 yield
                 if outermost and self._here.wrote is not None:
                     plan.commits += 1
                     number = plan.commits
                     here(f"commit:{number}:before")
+                    _meet()
         except BaseException:
             if outermost:
                 self._here.wrote, self._here.stops = None, False
@@ -158,6 +170,7 @@ class MortalStore(OrmStore):
             self._here.stops = False
             stop(run_id)
         here(f"commit:{number}:after")
+        _meet()
 
     def record_steps(
         self,
@@ -190,9 +203,16 @@ class MortalStore(OrmStore):
     @contextmanager
     def _appended(self, count: int) -> Iterator[None]:
         numbers = range(plan.stored + 1, plan.stored + count + 1)
-        for number in numbers:
-            here(f"rows:{number}:before")
-        yield
-        _stored(count)
-        for number in numbers:
-            here(f"rows:{number}:after")
+        try:
+            for number in numbers:
+                here(f"rows:{number}:before")
+            _meet()
+            yield
+            _stored(count)
+            for number in numbers:
+                here(f"rows:{number}:after")
+            _meet()
+        except OperationalError:
+            plan.slow = False  # nobody waits for what is not going to be stored
+            _stored(NEVER)
+            raise

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
 
 import pytest
 
 from agent.sinks.memory import here
 from agent.sinks.writer import Done, FrameWriter
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def tell(order: list[str], outcome: Done[str] | Exception) -> None:
@@ -44,3 +47,56 @@ def test_what_was_said_stays_when_the_unit_fails() -> None:
     with pytest.raises(ZeroDivisionError):
         tell(order, ZeroDivisionError())
     assert order == ["text", "(commit)"]
+
+
+def test_after_a_write_that_failed_nothing_more_is_stored() -> None:
+    stored: list[str | None] = []
+    failing = asyncio.Event()
+
+    def append(frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
+        if not failing.is_set():
+            failing.set()
+            raise OSError("the disk is away")
+        stored.extend(frames)
+
+    async def play() -> None:
+        writer = FrameWriter(append, run=here)
+        writer.write({"kind": "step-start"})
+        await failing.wait()
+        with pytest.raises(OSError, match="away"):
+            writer.write({"kind": "text", "text": "said to nobody"})
+        with pytest.raises(OSError, match="away"):
+            await writer.behind(here, lambda: Done("never"))
+        with pytest.raises(OSError, match="away"):
+            await writer.end()
+
+    asyncio.run(play())
+    assert stored == []
+
+
+def test_what_was_said_while_a_write_failed_is_not_stored_behind_the_gap() -> None:
+    stored: list[str | None] = []
+    tries: list[int] = []
+
+    async def slowly(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        await asyncio.sleep(0)
+        return call(*args, **kwargs)
+
+    def append(frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
+        tries.append(len(frames))
+        if len(tries) == 1:
+            raise OSError("the disk is away")
+        stored.extend(frames)
+
+    async def play() -> None:
+        writer = FrameWriter(append, run=slowly, flush_ms=0)
+        writer.write({"kind": "step-start"})
+        await asyncio.sleep(0)  # the write is under way
+        writer.write({"kind": "text", "text": "on the way"})
+        with pytest.raises(OSError, match="away"):
+            await writer.behind(slowly, lambda: Done("never"))
+        for _ in range(3):  # whatever is still to come
+            await asyncio.sleep(0)
+
+    asyncio.run(play())
+    assert (tries, stored) == ([1], [])
