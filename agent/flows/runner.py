@@ -12,7 +12,8 @@ from django.db import InterfaceError, OperationalError
 from agent.conf import agent_settings
 from agent.domain import frames
 from agent.domain.redaction import redacted_trace
-from agent.errors import Cancelled, GivenUp, LeaseLost
+from agent.domain.runs import Run
+from agent.errors import Cancelled, GivenUp, LeaseLost, NotFound
 from agent.flows.driver import Driver
 from agent.flows.loop import Turn
 from agent.flows.owners import this_process
@@ -24,7 +25,7 @@ from agent.flows.settlement import (
     settle_failed,
     shown_error,
 )
-from agent.flows.takeover import take_over
+from agent.flows.takeover import count_crash, shown_of, take_over
 from agent.sinks import get_sink
 from agent.sinks.writer import FrameWriter
 from agent.store import get_store, in_store
@@ -70,9 +71,24 @@ def _begin(driver: Driver) -> Turn | None:
         broken = error
     lease = store.claim_run(driver.run_id, this_process(), seconds)  # the first claim was rolled back with its steps
     opened = None if lease is None else store.open_run(driver.run_id)
-    if opened is not None and settle_failed(opened.run, broken, lease=lease, left=Leftovers()):
+    if opened is None:
+        return None
+    if opened.run.attempt > 1:  # the call that its last worker was in is counted all the same
+        count_crash(store, opened.run, opened.steps, seen=shown_of(opened.run), attempt=opened.run.attempt - 1)
+    if _thread_is_gone(opened.run, broken):
+        if settle_cancelled(opened.run, lease=lease):
+            close_stream(opened.run)
+    elif settle_failed(opened.run, broken, lease=lease, left=Leftovers()):
         close_stream(opened.run, error=shown_error(broken))
     return None
+
+
+def _thread_is_gone(run: Run, error: Exception) -> bool:
+    """Whether the run ends because its conversation was deleted, which is a stop and no failure."""
+    if not isinstance(error, NotFound):
+        return False
+    scope = get_store().thread_scope(run.thread_id)
+    return scope is None or scope.deleted
 
 
 async def _run(driver: Driver, turn: Turn) -> None:
@@ -107,6 +123,11 @@ async def _settled(driver: Driver, turn: Turn, writer: FrameWriter) -> None:
         logger.exception("run %s lost its database", turn.run.id)
         driver.released = await in_store(_let_lapse, turn)
     except Exception as error:
+        if await in_store(_thread_is_gone, turn.run, error):
+            if await in_store(settle_cancelled, turn.run, lease=turn.lease, left=turn.leftovers()):
+                writer.write(frames.cancelled())
+                await writer.end()
+            return
         logger.error("run %s failed: %s", turn.run.id, redacted_trace(error))  # noqa: TRY400 - without its secrets
         if await in_store(settle_failed, turn.run, error, lease=turn.lease, left=turn.leftovers()):
             await writer.fail(shown_error(error))

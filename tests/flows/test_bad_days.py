@@ -179,3 +179,26 @@ def test_a_connection_that_was_cut_while_nobody_looked_is_made_anew() -> None:
         cursor.execute("SELECT pg_terminate_backend(%s)", [first])
     assert asyncio.run(in_db(ask)) != first
     close_threads()
+
+
+def test_a_conversation_that_is_deleted_before_anybody_works_is_a_stop(site: MakeSite) -> None:
+    desk = site(["Never."])
+    admitted = desk.send()
+    desk.store.soft_delete_thread(admitted.thread_id)
+    run = desk.drive(admitted.run_id)
+    assert (run.status, run.error_code) == ("cancelled", None)
+    assert [frame.get("kind", "end") for frame in desk.frames(run.id)] == ["cancelled", "end"]
+
+
+def test_a_conversation_that_is_deleted_while_the_model_answers_is_a_stop(site: MakeSite) -> None:
+    desk = site([])
+    admitted = desk.send()
+
+    async def script(_: ModelRequest) -> str:
+        await in_db(desk.store.soft_delete_thread, admitted.thread_id)
+        return "Too late."
+
+    desk = site(script)
+    run = desk.drive(admitted.run_id)
+    assert run.status == "cancelled"
+    assert len(desk.store.usage_of_run(run.id)) == 1

@@ -15,7 +15,7 @@ from django.db import connection, transaction
 from agent import signals
 from agent.db import in_db
 from agent.domain.actor import Actor
-from agent.domain.model_calls import ModelRequest
+from agent.domain.model_calls import FrameEmitter, ModelRequest, Reply
 from agent.errors import ModelError, OverQuota
 from agent.flows.cancel import cancel
 from agent.flows.driver import Driver
@@ -163,14 +163,21 @@ def test_a_run_that_nobody_works_on_is_told_as_cancelled(site: MakeSite) -> None
 
 
 def test_what_was_shown_of_a_stopped_answer_is_told_as_a_message(site: MakeSite) -> None:
-    desk = site([ScriptedReply("one two three four", delay_ms=50)])
+    drivers: list[Driver] = []
+
+    class Endless:
+        """Says one word, is stopped, and would wait for ever."""
+
+        async def stream(self, request: ModelRequest, emit: FrameEmitter) -> Reply:
+            emit({"kind": "text", "text": "one "})
+            asyncio.get_running_loop().call_soon(drivers[0].cancel)
+            await asyncio.Event().wait()
+            raise AssertionError("unreachable")
+
+    desk = site([], PROVIDERS={"endless": Endless()})
     admitted = desk.send()
-
-    def stop_soon(driver: Driver) -> None:
-        asyncio.get_running_loop().call_later(0.12, driver.cancel)
-
     with heard() as events:
-        desk.drive(admitted.run_id, meanwhile=stop_soon)
+        desk.drive(admitted.run_id, meanwhile=drivers.append)
     assert [event.event for event in events] == ["run.started", "message", "run.finished"]
     [row] = desk.messages(admitted.thread_id)[1:]
     assert events[1].payload["messageId"] == row.id
