@@ -69,18 +69,22 @@ def _begin(driver: Driver) -> Turn | None:
     except Exception as error:
         logger.error("run %s failed: %s", driver.run_id, redacted_trace(error))  # noqa: TRY400 - without its secrets
         broken = error
-    lease = store.claim_run(driver.run_id, this_process(), seconds)  # the first claim was rolled back with its steps
-    opened = None if lease is None else store.open_run(driver.run_id)
+    _settle_unbegun(driver.run_id, broken)
+    return None
+
+
+def _settle_unbegun(run_id: str, error: Exception) -> None:
+    """Settle a run that could not even be begun; its first claim was rolled back with its steps."""
+    store = get_store()
+    lease = store.claim_run(run_id, this_process(), agent_settings().run_lease_seconds)
+    opened = None if lease is None else store.open_run(run_id)
     if opened is None:
-        return None
-    if opened.run.attempt > 1:  # the call that its last worker was in is counted all the same
-        count_crash(store, opened.run, opened.steps, seen=shown_of(opened.run), attempt=opened.run.attempt - 1)
-    if _thread_is_gone(opened.run, broken):
+        return
+    if _thread_is_gone(opened.run, error):
         if settle_cancelled(opened.run, lease=lease):
             close_stream(opened.run)
-    elif settle_failed(opened.run, broken, lease=lease, left=Leftovers()):
-        close_stream(opened.run, error=shown_error(broken))
-    return None
+    elif settle_failed(opened.run, error, lease=lease, left=Leftovers()):
+        close_stream(opened.run, error=shown_error(error))
 
 
 def _thread_is_gone(run: Run, error: Exception) -> bool:
