@@ -25,7 +25,7 @@ from agent.flows.settlement import (
     settle_failed,
     shown_error,
 )
-from agent.flows.takeover import count_crash, shown_of, take_over
+from agent.flows.takeover import take_over
 from agent.sinks import get_sink
 from agent.sinks.writer import FrameWriter
 from agent.store import get_store, in_store
