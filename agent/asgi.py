@@ -59,7 +59,7 @@ class _Process:
         self._stopped = threading.Event()
         if agent_settings().runner != "celery":
             threading.Thread(target=make_ready, name="agent-preload", daemon=True).start()
-        threading.Thread(target=self._keep_up, name="agent-upkeep", daemon=True).start()
+        threading.Thread(target=keep_up, args=(self._stopped,), name="agent-upkeep", daemon=True).start()
         at_exit(self.stop)
 
     def stop(self) -> None:
@@ -67,19 +67,20 @@ class _Process:
         self._stopped.set()
         dispatch.stop(for_good=True)
 
-    def _keep_up(self) -> None:
-        """What nobody works on is taken up at once; then the periodic tasks, where no beat does them."""
-        settings, last = agent_settings(), dict[Callable[[], object], float]()
-        _attempt(recover if settings.runner == "celery" else take_over)
-        embedded = settings.embedded_worker and settings.runner != "celery"
-        while embedded and not self._stopped.wait(settings.proposal_poll_seconds):
-            now = time.monotonic()
-            due = [call for call, seconds in EVERY.items() if now - last.get(call, -math.inf) >= seconds]
-            last |= dict.fromkeys(due, now)
-            done = [_attempt(call) for call in due or [redispatch]]
-            if not all(done):
-                self._stopped.wait(RECOVER_SECONDS)  # the database is down: no line a second in the log
-        connections.close_all()
+
+def keep_up(stopped: threading.Event) -> None:
+    """What nobody works on is taken up at once; then the periodic tasks, where no beat does them, until stopped."""
+    settings, last = agent_settings(), dict[Callable[[], object], float]()
+    _attempt(recover if settings.runner == "celery" else take_over)
+    embedded = settings.embedded_worker and settings.runner != "celery"
+    while embedded and not stopped.wait(settings.proposal_poll_seconds):
+        now = time.monotonic()
+        due = [call for call, seconds in EVERY.items() if now - last.get(call, -math.inf) >= seconds]
+        last |= dict.fromkeys(due, now)
+        done = [_attempt(call) for call in due or [redispatch]]
+        if not all(done):
+            stopped.wait(RECOVER_SECONDS)  # the database is down: no line a second in the log
+    connections.close_all()
 
 
 _process: _Process | None = None

@@ -25,7 +25,7 @@ from agent.flows.settlement import (
     settle_failed,
     shown_error,
 )
-from agent.flows.takeover import take_over
+from agent.flows.takeover import count_crash, shown_of, take_over
 from agent.sinks import get_sink
 from agent.sinks.writer import FrameWriter
 from agent.store import get_store, in_store
@@ -80,6 +80,8 @@ def _settle_unbegun(run_id: str, error: Exception) -> None:
     opened = None if lease is None else store.open_run(run_id)
     if opened is None:
         return
+    if opened.run.attempt > 1:  # the call that its last worker was in is counted all the same
+        count_crash(store, opened.run, opened.steps, seen=shown_of(opened.run), attempt=opened.run.attempt - 1)
     if _thread_is_gone(opened.run, error):
         if settle_cancelled(opened.run, lease=lease):
             close_stream(opened.run)

@@ -109,6 +109,8 @@ def told_error(run: Run) -> dict[str, Any]:
 
 def close_stream(run: Run, *, error: dict[str, Any] | None = None) -> None:
     """Write the last frames of a run that no worker drives: `cancelled` unless it failed, then the end."""
+    if run.stream_run_id != run.id:
+        return  # it spoke in the stream of the run that asked it, which goes on
     last = () if error else (frames.encode(frames.cancelled()),)
     get_sink().finish(run.stream_run_id, last, error)
 

@@ -297,6 +297,35 @@ def test_a_cancel_reaches_a_worker_in_another_process_with_its_heartbeat(site: M
     assert keys(desk, run_id) == ["llm:0#1.1"]
 
 
+def test_a_call_that_nobody_finished_does_not_poison_the_next_turn(
+    site: MakeSite, inline: InlineRunner, stage: Stage
+) -> None:
+    """The process dies while a tool runs, the person stops waiting, and says something else."""
+
+    def script(request: ModelRequest) -> Answer:
+        return "Hello." if request.messages[-1].content == "hello" else looks_first(request)
+
+    desk = site(script)
+    declare(stage, holds=True)
+    admitted = desk.send("look")
+    driving = inline.work_on(admitted.run_id)
+    stage.wait()
+    inline.drop(admitted.run_id)
+    assert inline.wait(PATIENCE)
+    assert driving.result(PATIENCE) is False
+    assert stored(desk, admitted.run_id).status == "running"
+    assert cancel(ALICE, admitted.run_id)
+    desk.store.clock = lambda: timezone.now() + timedelta(seconds=61)
+    assert desk.drive(admitted.run_id).status == "cancelled"
+    assert len(stage.keys) == 1
+    dispatch.use(desk.runner)
+    for _ in range(2):
+        assert desk.turn("hello", thread_id=admitted.thread_id).status == "completed"
+        (exchange,) = (message for message in desk.provider.requests[-1].messages if message.tool_calls)
+        assert [call.id for call in exchange.tool_calls] == [result.id for result in exchange.tool_results]
+        assert "stopped before" in str(exchange.tool_results[0])
+
+
 def test_a_cancel_settles_a_run_that_waits_for_a_person(site: MakeSite) -> None:
     desk = site(["Hello."])
     run_id = desk.send().run_id

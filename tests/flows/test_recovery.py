@@ -18,7 +18,7 @@ from django.utils import timezone
 
 from agent.domain.commands import Effect, NewRun
 from agent.domain.ids import new_id
-from agent.domain.runs import Run
+from agent.domain.runs import Run, Step
 from agent.errors import StreamFailed
 from agent.flows.cancel import cancel
 from agent.flows.owners import is_gone, owner_name, this_process
@@ -125,6 +125,22 @@ def test_a_run_with_a_live_worker_is_not_given_up(site: MakeSite) -> None:
     desk.store.claim_run(run_id, "alive", 60)
     assert not give_up(stored(desk, run_id))
     assert stored(desk, run_id).status == "running"
+
+
+def test_a_run_that_cannot_go_on_after_an_upgrade_is_failed_and_its_cut_call_counted(site: MakeSite) -> None:
+    desk = site(["Hello."])
+    run_id = desk.send().run_id
+    lease = desk.store.claim_run(run_id, "of the newer release", 60)
+    assert lease is not None
+    desk.store.record_steps(
+        lease, [Step(position=1, name="of:the:newer:release", payload=None)], effect=Effect(position=5, name="llm:0")
+    )
+    later(desk.store, 61)
+    assert redispatch() == 1
+    run = desk.drive(run_id)
+    assert (run.status, run.error_code) == ("failed", "replay_diverged")
+    assert [(row.step_key, row.tokens_source) for row in desk.store.usage_of_run(run_id)] == [("llm:0#1.1", "missing")]
+    assert desk.frames(run_id)[-1]["end"]["code"] == "replay_diverged"
 
 
 async def followed(run_id: str) -> list[str | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import override_settings
 from django.utils import timezone
 
-from agent.asgi import with_agent
+from agent.asgi import keep_up, with_agent
 from agent.conf import setting_problems
 from agent.flows import dispatch
 from agent.flows.recovery import recover
@@ -49,6 +50,54 @@ def test_the_command_works_on_what_it_finds(site: MakeSite) -> None:
     run = desk.store.get_run(run_id)
     assert run is not None
     assert run.status == "completed"
+
+
+def kept_up(until: Callable[[], bool] = lambda: True) -> None:
+    """What a serving process does beside serving, until that is true."""
+    stopped = threading.Event()
+    thread = threading.Thread(target=keep_up, args=(stopped,))
+    thread.start()
+    pause = threading.Event()
+    while not until() and thread.is_alive():
+        pause.wait(0.01)
+    stopped.set()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+def test_a_serving_process_takes_every_queued_run_and_soon_what_others_release(site: MakeSite) -> None:
+    desk = site(["Hello."] * 2)
+    queued, released = desk.send().run_id, desk.send().run_id
+    lease = desk.store.claim_run(released, "elsewhere:1:a", 60)
+    assert lease is not None
+    desk.runner.started.clear()
+
+    def taken() -> bool:
+        if desk.runner.started == [queued]:
+            desk.store.release_run(lease)
+        return released in desk.runner.started
+
+    kept_up(taken)
+    assert desk.runner.started == [queued, released]
+
+
+def test_a_process_without_an_embedded_worker_looks_once(site: MakeSite) -> None:
+    desk = site(["Hello."], EMBEDDED_WORKER=False)
+    run_id = desk.send().run_id
+    kept_up(lambda: False)  # it ends by itself
+    assert desk.runner.started == [run_id, run_id]
+
+
+def test_a_process_that_leaves_turns_to_workers_sends_only_what_was_lost(site: MakeSite) -> None:
+    desk = site(["Hello."] * 2, RUNNER="celery")
+    desk.send()
+    lost = desk.send().run_id
+    lease = desk.store.claim_run(lost, "w1", 60)
+    assert lease is not None
+    desk.store.release_run(lease)
+    desk.runner.started.clear()
+    kept_up(lambda: False)  # it ends by itself: beat does the rest
+    assert desk.runner.started == [lost]
 
 
 def test_streams_and_keys_go_when_their_time_is_over(site: MakeSite) -> None:
