@@ -95,6 +95,11 @@ CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
 }
 CELERY_BROKER_URL: str = env.str("CELERY_BROKER_URL", default=REDIS_URL)
 CELERY_TASK_IGNORE_RESULT = True
+CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20.0
+CELERY_BEAT_SCHEDULE = {
+    "agent.recover": {"task": "agent.recover", "schedule": 30},
+    "agent.purge": {"task": "agent.purge", "schedule": 600},
+}
 
 STATIC_URL = "static/"
 STATIC_ROOT = BASE_DIR / "staticfiles"
@@ -182,5 +187,6 @@ _hosted_model = provider_from_environment(os.environ)
 AGENT: dict[str, Any] = {
     "PROVIDERS": {"scripted": "project.scripted.shop", **({"environment": _hosted_model} if _hosted_model else {})},
     "DEFAULT_PROVIDER": "environment" if _hosted_model else "scripted",
+    "RUNNER": env.str("RUNNER", default="inline"),  # "celery": turns run on `celery -A project worker`
     "SERVE_SCHEMA": True,
 }

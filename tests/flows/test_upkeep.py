@@ -58,7 +58,9 @@ def kept_up(until: Callable[[], bool] = lambda: True) -> None:
     thread = threading.Thread(target=keep_up, args=(stopped,))
     thread.start()
     pause = threading.Event()
-    while not until() and thread.is_alive():
+    for _ in range(9000):
+        if until() or not thread.is_alive():
+            break
         pause.wait(0.01)
     stopped.set()
     thread.join(30)
