@@ -29,16 +29,20 @@ ALICE = Actor("alice")
 LAPSED = 61  # seconds: a recovery that is this much later finds the lease lapsed
 
 
+def environment(url: str) -> dict[str, str]:
+    """Of a process that may die, on this database."""
+    return {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "tests.crash.settings"}
+
+
 class Parent:
     """The process that forks; see `tests.crash.parent`."""
 
     def __init__(self, url: str) -> None:
         self.known: dict[str, End] = {}  # ends of undisturbed turns, by scenario
-        environment = {**os.environ, "DATABASE_URL": url, "DJANGO_SETTINGS_MODULE": "tests.crash.settings"}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.crash.parent"],
             cwd=ROOT,
-            env=environment,
+            env=environment(url),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -16,7 +16,7 @@ ROWS = 29  # frames of the undisturbed turn, the end included
 COMMIT_PLACES = [f"commit:{number}:{when}" for number in range(1, COMMITS + 1) for when in ("before", "after")]
 MODEL_PLACES = [f"model:{step}:{piece}" for step, count in enumerate(PIECES) for piece in range(count + 1)]
 TOOL_PLACES = [f"tool:{call.name}:{when}" for call in CALLS for when in ("begin", "end")]
-ROW_PLACES = [f"rows:{number}:{when}" for number in range(1, ROWS + 1) for when in ("before", "after")]
+ROW_PLACES = ["rows:1:before", *(f"rows:{number}:after" for number in range(1, ROWS + 1))]
 SOME_PLACES = [*COMMIT_PLACES, "model:0:7", "tool:look:end"]
 
 PLACES = [

@@ -9,7 +9,9 @@ AGENT = {
     "STORE": "tests.crash.mortal.MortalStore",
     "SINK_OPTIONS": {"flush_ms": 0},  # a row a piece of text, so that a point can lie between any two
     "PROVIDERS": {"scripted": "tests.crash.site.Model"},
-    **({"RUNNER": "celery"} if "CRASH_BROKER" in os.environ else {}),
+    **({"RUNNER": "celery"} if "WORKER_BROKER" in os.environ else {}),
 }
+CELERY_BROKER_URL = os.environ.get("WORKER_BROKER")
+CELERY_TASK_DEFAULT_QUEUE = os.environ.get("WORKER_QUEUE")
 if "postgresql" in DATABASES["default"]["ENGINE"]:  # whose connections they are, for who cuts them
     DATABASES["default"]["OPTIONS"] |= {"application_name": f"crash-{os.getpid()}"}

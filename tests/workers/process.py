@@ -29,9 +29,18 @@ def until(true: Callable[[], object], *, seconds: float = PATIENCE) -> None:
 class Worker:
     """`ready` once it takes messages."""
 
-    def __init__(self, broker: str, queue: str, log: Path, *, pool: str = "prefork", **environment: str) -> None:
+    def __init__(
+        self,
+        broker: str,
+        queue: str,
+        log: Path,
+        *,
+        pool: str = "prefork",
+        app: str = "tests.workers.app",
+        **environment: str,
+    ) -> None:
         self.log = log
-        command = [sys.executable, "-m", "celery", "-A", "tests.workers.app", "worker", "--pool", pool]
+        command = [sys.executable, "-m", "celery", "-A", app, "worker", "--pool", pool]
         command += ["--concurrency", "2", "--loglevel", "info", "--without-gossip", "--without-mingle"]
         settings = {
             "DATABASE_URL": database_url(),

@@ -1,0 +1,84 @@
+"""The same with whole processes, one story a database: nothing is inherited, and nothing is left of who died."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import celery
+import pytest
+
+from agent.flows import dispatch
+from agent.models import Run
+from agent.runners.celery import CeleryRunner
+from tests.crash.conftest import LAPSED, Desk, Parent, environment
+from tests.crash.ending import ended, ending, repeated
+from tests.crash.scenarios import begin, check_effects, expected, undisturbed
+from tests.edges.server import database_url
+from tests.workers.process import ROOT, Worker, until
+
+
+def alone(**order: object) -> int:
+    """Let a process of its own do it; its exit code."""
+    command = [sys.executable, "-m", "tests.crash.alone", json.dumps(order)]
+    return subprocess.run(command, cwd=ROOT, env=environment(database_url()), check=False, timeout=60).returncode
+
+
+def test_a_process_dies_in_a_tool_and_another_one_goes_on(desk: Desk, parent: Parent) -> None:
+    whole = undisturbed(desk, "plain", parent.known)
+    run_id, log = begin(desk, "plain"), os.fspath(desk.log)
+    assert alone(run=run_id, at="tool:weigh:end", log=log) == -signal.SIGKILL
+    again = expected(Run.objects.get(pk=run_id))
+    assert alone(ahead=LAPSED, log=log) == 0
+    assert repeated(run_id) == again
+    check_effects(desk, again, steps=2)
+    assert ending(run_id) == whole
+    assert ended(run_id)
+
+
+@pytest.fixture
+def queue(redis_url: str) -> Iterator[str]:
+    """A queue of a real broker, to which this process sends."""
+    conf, name = celery.current_app.conf, f"crash-{uuid4()}"
+    before = {"broker_url": conf.broker_url, "task_default_queue": conf.task_default_queue}
+    conf.update(broker_url=redis_url, task_default_queue=name)
+    sender = CeleryRunner()
+    held = dispatch.use(sender)
+    yield name
+    dispatch.use(held)
+    sender.stop(5)
+    conf.update(before)
+
+
+def test_a_worker_of_celery_dies_in_a_model_call_and_another_one_goes_on(
+    desk: Desk, parent: Parent, redis_url: str, queue: str, tmp_path: Path
+) -> None:
+    whole = undisturbed(desk, "plain", parent.known)
+
+    def worker(**plan: str) -> Worker:
+        told = {"CRASH_PLAN": json.dumps({**plan, "log": os.fspath(desk.log)})}
+        log = tmp_path / f"worker-{len(plan)}.log"
+        settings = {"DJANGO_SETTINGS_MODULE": "tests.crash.settings", **told}
+        return Worker(redis_url, queue, log, pool="threads", app="tests.crash.app", **settings)
+
+    first = worker(at="model:1:3")
+    try:
+        run_id = begin(desk, "plain")
+        assert first.wait(60) == -signal.SIGKILL
+    finally:
+        first.kill()
+    again = expected(Run.objects.get(pk=run_id))
+    second = worker()  # on the same host, where the one that is named in the lease does not exist any more
+    try:
+        until(lambda: ended(run_id))
+    finally:
+        second.kill()
+    assert repeated(run_id) == again
+    check_effects(desk, again, steps=2)
+    assert ending(run_id) == whole
