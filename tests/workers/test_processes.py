@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from agent.domain.actor import Actor
 from agent.domain.runs import Run
 from agent.flows.admission import Send, submit
@@ -92,3 +94,11 @@ def test_a_cold_shutdown_breaks_the_call_off_in_time_and_a_cancel_reaches_a_work
     (folder / "go-1").touch()
     until(lambda: over(run_id))
     check_end(run_id, broken=["llm:0#1.1"], attempt=2, retries=1)
+
+
+@pytest.mark.once
+def test_a_worker_does_not_start_before_migrate(worker: StartWorker, tmp_path: Path) -> None:
+    early = worker(pool="solo", DATABASE_URL=f"sqlite:///{tmp_path}/empty.sqlite3")
+    assert early.wait() != 0
+    assert "agent.E001" in early.told
+    assert "migrate" in early.told
