@@ -16,6 +16,10 @@ class Account:
     superuser: bool = False
     permissions: tuple[str, ...] = ()  # given as soon as the app that declares them is installed
 
+    @property
+    def email(self) -> str:
+        return f"{self.name}@lantern.example"
+
 
 READS_ORDERS = ("shop.view_order", "shop.view_customer")
 ACCOUNTS = (

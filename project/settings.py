@@ -113,6 +113,7 @@ USE_TZ = True
 
 # ---- who may do what -------------------------------------------------------------------------------------------------
 
+AUTHENTICATION_BACKENDS = ["project.signing_in.SiteBackend"]
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"

@@ -189,6 +189,20 @@ def test_outside_debug_the_demo_is_refused(tmp_path: Path, command: str) -> None
     assert "DEBUG" in done.stderr or "this machine" in done.stderr
 
 
+SIGN_IN = """
+from django.contrib.auth.models import User
+from django.test import Client
+User.objects.create_user("nora", password="demo")
+print([Client().login(username=name, password="demo") for name in ("alice", "lead", "finance", "admin", "nora")])
+"""
+
+
+def test_outside_debug_the_public_password_opens_nothing(env: dict[str, str]) -> None:
+    deployed = {"DEBUG": "0", "SECRET_KEY": "x" * 60, "ALLOWED_HOSTS": "testserver"}
+    done = manage("shell", "--no-imports", "-c", SIGN_IN, env={**env, **deployed})
+    assert done.stdout.splitlines() == ["[False, False, False, False, True]"], done.stderr
+
+
 ERROR_PAGES = """
 from django.test import Client, RequestFactory
 from django.views import defaults

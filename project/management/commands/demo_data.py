@@ -36,7 +36,7 @@ def _user(account: Account) -> User:
         defaults={
             "first_name": first,
             "last_name": last,
-            "email": f"{account.name}@lantern.example",
+            "email": account.email,
             "is_staff": account.staff,
             "is_superuser": account.superuser,
         },
