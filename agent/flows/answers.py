@@ -9,7 +9,9 @@ from typing import Any
 from agent.domain import frames
 from agent.domain.commands import AppendMessage
 from agent.domain.ids import new_id
+from agent.domain.ledger import UsageEntry
 from agent.domain.model_calls import Frame, Json, ShownCall, ShownMessage
+from agent.domain.pricing import usd
 from agent.domain.runs import Run
 from agent.domain.transcript import show_result
 from agent.flows import events, ledger
@@ -31,7 +33,7 @@ def record_answer(store: AgentStore, run: Run, answer: Answer, *, step: int, run
         ledger.row(run, answer.counted, model_id=answer.model_id, step_key=f"llm:{step}", message_id=message_id)
     )
     # the message and the journal keep the same bytes: what a model is shown does not depend on which of them is read
-    told: Told = as_recorded(_payload(answer, message_id, ledger.message_usage(entry), provider))
+    told: Told = as_recorded(_payload(answer, message_id, entry, provider))
     if message_id is not None:
         said = _message(run, told)
         store.append_message(said)
@@ -68,7 +70,7 @@ def finish_frame(told: Told) -> Frame:
     return frames.step_finish(told["usage"], told.get("reasoningMs"), told["modelId"])
 
 
-def _payload(answer: Answer, message_id: str | None, usage: dict[str, Any], provider: str) -> dict[str, Any]:
+def _payload(answer: Answer, message_id: str | None, entry: UsageEntry, provider: str) -> dict[str, Any]:
     reply = answer.reply
     payload: dict[str, Json] = {
         "messageId": message_id,
@@ -83,12 +85,14 @@ def _payload(answer: Answer, message_id: str | None, usage: dict[str, Any], prov
             }
             for call in answer.calls
         ],
-        "usage": usage,
+        "usage": ledger.message_usage(entry),
         "modelId": answer.model_id,
         "stop": reply.stop,
     }
     state = None if reply.provider_state is None else {"provider": provider, "state": reply.provider_state}
+    reported = entry.reported_cost_nanos
     optional = {
+        "reportedCostUsd": None if reported is None else usd(reported),
         "reasoning": reply.reasoning or None,
         "reasoningMs": answer.reasoning_ms,
         "ui": answer.ui or None,

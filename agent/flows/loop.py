@@ -122,7 +122,7 @@ class Turn:
             self._start(unit, parts)
 
     def _start(self, unit: Unit, parts: list[str]) -> None:
-        self._stages = unit.write(STAGES, self._prompt_stages, parts)
+        self._stages = unit.write(STAGES, prompt.stages, self._definition, self.run, parts)
         digest = prompt.prompt_hash(self._stages["prompt"])
         unit.start = prompt.start_of(self.run, digest)
         unit.write("persist:run:start", self._started, digest)
@@ -131,11 +131,6 @@ class Turn:
     def _started(self, digest: str) -> dict[str, Any]:
         events.run_started(self.store, self.run, attempt=self.lease.attempt)
         return {"promptHash": digest, "startedAt": wire_time(self.store.clock())}
-
-    def _prompt_stages(self, parts: list[str]) -> dict[str, Any]:
-        """What decides the shape of the run, so that later declarations cannot change it."""
-        steps = self._definition.max_steps or agent_settings().max_steps
-        return {"prompt": parts, "maxSteps": steps, "model": self.run.model_id}
 
     async def _step(self, step: int, attempt: Attempt, *, last: bool) -> Attempt | None:
         """One model call and the tools it asks for; the next step's attempt, None when the run is settled."""
@@ -199,7 +194,7 @@ class Turn:
         if calls:
             with self._journal.unit() as unit:
                 told = record(unit)
-                tools = ToolStep(self.store, self.run, told, offered, self._tool_context, attempt=self.lease.attempt)
+                tools = self._tool_step(told, offered)
                 refused = untold_by(unit, tools.admit_next(unit))
         elif step == 0 and (blank(answer) if answer is not None else blank_told(attempt.payload())):
             with self._journal.unit() as unit:
@@ -278,6 +273,11 @@ class Turn:
 
     def _last_frames(self, told: Told) -> list[Frame]:
         return [finish_frame(told), *([] if self._title is None else [frames.title(self._title)])]
+
+    def _tool_step(self, told: Told, offered: Sequence[Offered]) -> ToolStep:
+        terminal = (self._stages or {}).get("terminalTools")
+        attempt = self.lease.attempt
+        return ToolStep(self.store, self.run, told, offered, self._tool_context, attempt=attempt, terminal=terminal)
 
     def _tool_context(self, call_id: str) -> ToolContext:
         return contexts.for_tool(

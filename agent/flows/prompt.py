@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Any, TypedDict
 
+from agent.conf import agent_settings
 from agent.db import in_tool
 from agent.domain.commands import RunStart
 from agent.domain.runs import Run
@@ -77,6 +78,13 @@ def _wrapped(source: Callable[[PromptContext], Any], wrap: Callable[[str], str])
         return wrap(await _called(source, context) or "")
 
     return both
+
+
+def stages(definition: AgentDefinition, run: Run, parts: list[str]) -> dict[str, Any]:
+    """What decides the shape of the run, so that later declarations cannot change it."""
+    terminal = sorted(tool.name for tool in registry.tools_of(definition) if tool.terminal)
+    steps = definition.max_steps or agent_settings().max_steps
+    return {"prompt": parts, "maxSteps": steps, "model": run.model_id, "terminalTools": terminal}
 
 
 def prompt_hash(parts: Sequence[str]) -> str:

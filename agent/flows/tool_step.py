@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +34,7 @@ class Pending:
     tool: Offered
     input: BaseModel
     attempt: Attempt
+    terminal: bool  # as it was recorded
     repeated: bool
 
 
@@ -49,11 +50,12 @@ class ToolStep:
         context: Callable[[str], ToolContext],
         *,
         attempt: int,
+        terminal: Collection[str] | None,
     ) -> None:
         calls: list[dict[str, Any]] = told["toolCalls"]
         parallel = all(call["kind"] in PARALLEL for call in calls)
         self._store, self._run, self._offered, self._context = store, run, offered, context
-        self._attempt = attempt
+        self._attempt, self._declared_terminal = attempt, terminal
         self._message_id: str = told["messageId"]
         self._order = [call["id"] for call in calls]
         self._batches = deque([calls] if parallel else [[call] for call in calls])
@@ -82,7 +84,14 @@ class ToolStep:
             elif not isinstance(allowed, Refused):
                 attempt = unit.mark(f"tool:{call['id']}")
                 self.pending.append(
-                    Pending(call=call, tool=allowed[0], input=allowed[1], attempt=attempt, repeated=attempt.repeated)
+                    Pending(
+                        call=call,
+                        tool=allowed[0],
+                        input=allowed[1],
+                        attempt=attempt,
+                        terminal=payload["terminal"],
+                        repeated=attempt.repeated,
+                    )
                 )
             else:  # recorded as to run, and its tool is gone or closed meanwhile
                 told += self._take(call, unit.write(f"tool:{call['id']}", self._fail_row, call, allowed.message))
@@ -101,7 +110,7 @@ class ToolStep:
     def ends_turn(self, outcomes: Sequence[ToolResult | None]) -> bool:
         """Whether a terminal tool has succeeded: then nobody asks the model again."""
         return self._terminal or any(
-            pending.tool.tool.terminal and _succeeded(pending, outcome)
+            pending.terminal and _succeeded(pending, outcome)
             for pending, outcome in zip(self.pending, outcomes, strict=True)
         )
 
@@ -148,7 +157,12 @@ class ToolStep:
         if isinstance(allowed, Refused):
             self._settled(call, ToolCallStatus.FAILED)
             return {"kind": call["kind"], "branch": "refused", "failure": allowed.message}
-        return {"kind": call["kind"], "branch": "run", "terminal": allowed[0].tool.terminal}
+        return {"kind": call["kind"], "branch": "run", "terminal": self._is_terminal(allowed[0])}
+
+    def _is_terminal(self, offered: Offered) -> bool:
+        """As the run's start recorded it; a run from before that was recorded goes by today's declaration."""
+        names = self._declared_terminal
+        return offered.tool.terminal if names is None else offered.tool.name in names
 
     def _fail_row(self, call: dict[str, Any], failure: str) -> dict[str, Any]:
         self._store.update_tool_call(call["id"], ToolCallPatch(status=ToolCallStatus.FAILED, error=failure))
@@ -187,7 +201,7 @@ class ToolStep:
             **payload,
             "ms": outcome.ms,
             "ui": [*outcome.ui, *_spoken(pending.call["id"], outcome.text)],
-            "terminal": pending.tool.tool.terminal,
+            "terminal": pending.terminal,
         }
 
     def _take(self, call: dict[str, Any], payload: dict[str, Any]) -> list[Frame]:

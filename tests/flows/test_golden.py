@@ -36,6 +36,16 @@ def expected_bodies(golden: Golden, upto: int) -> Counter[str]:
     return bodies
 
 
+def goes_on(golden: Golden, upto: int) -> list[dict[str, Any]]:
+    """The whole journal of a run that goes on from there: what was not recorded yet gets today's shape."""
+    steps = [{**step} for step in golden.steps]
+    for step in steps[upto:]:
+        if step["name"] == "run:prompt-stages":
+            hands_off = golden.run["agent_name"] == "desk"
+            step["payload"] = {**step["payload"], "terminalTools": ["hand_off"] if hands_off else []}
+    return steps
+
+
 def made(
     site: MakeSite,
     shape: Shape,
@@ -59,7 +69,7 @@ def test_a_recorded_run_completes_on_its_own_positions(site: MakeSite, name: str
     assert steps[:upto] == golden.steps[:upto]
     messages = [as_message(message) for message in desk.messages(run.thread_id)]
     told, known = Anonymous(), Anonymous()
-    assert told(steps) == known(golden.steps)
+    assert told(steps) == known(goes_on(golden, upto))
     assert json.loads(told(messages)) == json.loads(known(golden.after))
 
     asked = {str(step): as_asked(request) for step, request in player.asked.items()}
@@ -102,6 +112,27 @@ def test_a_run_goes_on_as_it_began_whatever_a_later_release_declares(site: MakeS
     assert run.status == "completed"
     asked = {str(step): as_asked(request) for step, request in player.asked.items()}
     assert Anonymous()(asked) == Anonymous()(golden.asked)
+
+
+def at_tool(name: str) -> list[tuple[str, int]]:
+    """Where a run of a terminal tool may be cut: once it is recorded that it is one, until its outcome is."""
+    steps = read(name).steps
+    known = "persist:run:start" if "terminalTools" in str(steps) else "persist:toolcall:"
+    first = next(at for at, step in enumerate(steps, 1) if step["name"].startswith(known))
+    last = max(at for at, step in enumerate(steps) if step["name"].startswith("tool:"))
+    return [(name, upto) for upto in range(first, last + 1)]
+
+
+@pytest.mark.parametrize(("name", "upto"), [*at_tool("terminal-named"), *at_tool("terminal")])
+def test_which_tool_ends_a_turn_is_what_the_run_recorded_not_what_is_declared_now(
+    site: MakeSite, name: str, upto: int
+) -> None:
+    golden = read(name)
+    desk, _, _ = made(site, SHAPES[name], terminal=["look_up"])
+    run_id = load(desk.store, golden, upto)
+    assert desk.drive(run_id).status == "completed"
+    steps = [{"name": step.name, "payload": step.payload} for step in desk.steps(run_id)]
+    assert Anonymous()(steps) == Anonymous()(golden.steps)
 
 
 @pytest.mark.parametrize("recorded", [False, True])

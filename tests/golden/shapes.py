@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
 from agent.domain.model_calls import FrameEmitter, ModelRequest, Reply, ReplyCall, Usage
@@ -23,8 +24,9 @@ def asks(*calls: ReplyCall, text: str = "") -> Reply:
     return Reply(text=text, tool_calls=calls, usage=USAGE, stop="tool_calls")
 
 
-def says(text: str, **fields: Any) -> Reply:  # noqa: ANN401
-    return Reply(text=text, usage=USAGE, **fields)
+def says(text: str, *, cost: str | None = None, **fields: Any) -> Reply:  # noqa: ANN401
+    reported = None if cost is None else Decimal(cost)
+    return Reply(text=text, usage=replace(USAGE, reported_cost_usd=reported), **fields)
 
 
 def look(number: int, call_id: str = "call_1") -> ReplyCall:
@@ -56,6 +58,8 @@ SHAPES = {
         script=[asks(look(7, "a"), look(13, "b"), ReplyCall(id="c", name="no_such", input={})), says("13 is lost.")]
     ),
     "terminal": Shape(script=[asks(ReplyCall(id="a", name="hand_off", input={}))]),
+    "terminal-named": Shape(script=[asks(look(7, "a")), asks(ReplyCall(id="a", name="hand_off", input={}))]),
+    "reported-cost": Shape(script=[says("Hello.", cost="0.0125")]),
     "persona": Shape(script=[says("Good day.")], send={"persona": "formal"}),
     "contributed": Shape(script=[says("It is Monday.")], send={"agent": "dated"}),
     "regenerate": Shape(script=[says("Another one.")], before=TALK, send={"regenerate": True}),
@@ -100,11 +104,13 @@ class Player:
         return reply
 
 
-def declare(*, prompt: str = "You help.", without: Sequence[str] = ()) -> Counter[str]:
+def declare(
+    *, prompt: str = "You help.", without: Sequence[str] = (), terminal: Sequence[str] = ("hand_off",)
+) -> Counter[str]:
     """The agents and tools of all shapes; how often each tool's body ran is counted."""
     ran: Counter[str] = Counter()
 
-    @tool
+    @tool(terminal="look_up" in terminal)
     def look_up(number: int, fast: bool = False) -> dict[str, Any]:
         """Where an order is."""
         ran["look_up"] += 1
@@ -112,7 +118,7 @@ def declare(*, prompt: str = "You help.", without: Sequence[str] = ()) -> Counte
             raise RuntimeError("no such order")
         return {"status": "shipped", "number": number}
 
-    @tool(terminal=True)
+    @tool(terminal="hand_off" in terminal)
     def hand_off() -> str:
         """Hand the conversation to a person."""
         ran["hand_off"] += 1
