@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from agent.domain.actor import Actor
+    from agent.domain.approvals import ApprovalThread, Requirement
     from agent.errors import AgentError, ModelError, ToolError
     from agent.history import (
         History,
@@ -18,17 +19,23 @@ if TYPE_CHECKING:
         Confirm,
         Described,
         OfferContext,
+        Preflight,
         Presentation,
         PromptContext,
         Tool,
         ToolContext,
         agent,
+        completed,
+        denied,
         persona,
+        ready,
         tool,
     )
 
 _HOME = {
     "Actor": "agent.domain.actor",
+    "ApprovalThread": "agent.domain.approvals",
+    "Requirement": "agent.domain.approvals",
     "AgentError": "agent.errors",
     "ModelError": "agent.errors",
     "ToolError": "agent.errors",
@@ -41,18 +48,23 @@ _HOME = {
     "Confirm": "agent.registry",
     "Described": "agent.registry",
     "OfferContext": "agent.registry",
+    "Preflight": "agent.registry",
     "Presentation": "agent.registry",
     "PromptContext": "agent.registry",
     "Tool": "agent.registry",
     "ToolContext": "agent.registry",
     "agent": "agent.registry",
+    "completed": "agent.registry",
+    "denied": "agent.registry",
     "persona": "agent.registry",
+    "ready": "agent.registry",
     "tool": "agent.registry",
 }
 
 __all__ = [
     "Actor",
     "AgentError",
+    "ApprovalThread",
     "Confirm",
     "Described",
     "History",
@@ -61,14 +73,19 @@ __all__ = [
     "HistorySelection",
     "ModelError",
     "OfferContext",
+    "Preflight",
     "Presentation",
     "PromptContext",
+    "Requirement",
     "Tool",
     "ToolContext",
     "ToolError",
     "agent",
+    "completed",
+    "denied",
     "estimate_message_tokens",
     "persona",
+    "ready",
     "tool",
     "window_history",
 ]

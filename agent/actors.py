@@ -53,11 +53,31 @@ class DjangoBackgroundResolver:
     def resolve(self, ref: str, tenant_ref: str | None) -> Actor | None:
         if tenant_ref is not None:
             return None
-        users = get_user_model()._default_manager
-        try:
-            return actor_of(users.filter(pk=ref).first())
-        except (ValueError, TypeError, OverflowError, ValidationError):  # no primary key looks like this
-            return None
+        return actor_of(_user_by_ref(ref))
+
+
+class Holder:
+    """The Django user behind an actor, loaded at most once and only when a permission asks for it."""
+
+    def __init__(self, actor: Actor) -> None:
+        self._actor = actor
+        self._user: Any = None
+        self._loaded = False
+
+    def has(self, permission: str | None) -> bool:
+        """Whether today's user has it; an actor without an active user has none."""
+        if permission is None:
+            return True
+        if not self._loaded:
+            self._user, self._loaded = _user_by_ref(self._actor.ref), True
+        return self._user is not None and self._user.is_active and bool(self._user.has_perm(permission))
+
+
+def _user_by_ref(ref: str) -> Any:  # noqa: ANN401 - the host's own user model
+    try:
+        return get_user_model()._default_manager.filter(pk=ref).first()
+    except (ValueError, TypeError, OverflowError, ValidationError):  # no primary key looks like this
+        return None
 
 
 class AnonymousCookieResolver:

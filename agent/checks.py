@@ -162,6 +162,14 @@ def check_declarations(settings: AgentSettings) -> Iterator[CheckMessage]:
 
 
 @_checked(Tags.compatibility)
+def check_approvals(settings: AgentSettings) -> Iterator[CheckMessage]:
+    """E010: a policy that cannot be asked."""
+    for name in ("requirement_for", "can_decide"):
+        if not callable(getattr(settings.approval_policy, name, None)):
+            yield Error(f'AGENT["APPROVAL_POLICY"]: a policy has a method `{name}`.', id="agent.E010")
+
+
+@_checked(Tags.compatibility)
 def check_sqlite(settings: AgentSettings) -> Iterator[CheckMessage]:
     """W010: a transaction that reads before it writes fails under load with "database is locked"."""
     if not (isinstance(settings.store, type) and issubclass(settings.store, OrmStore)):

@@ -89,7 +89,7 @@ class AgentSettings:
         return _made("BACKGROUND_ACTOR_RESOLVER", self.paths)
 
     @cached_property
-    def approval_policy(self) -> object | None:
+    def approval_policy(self) -> object:
         return _made("APPROVAL_POLICY", self.paths)
 
     @cached_property
@@ -111,7 +111,7 @@ PATHS: Mapping[str, tuple[object, Rule]] = {
     "ACTOR_RESOLVER": ("agent.actors.DjangoUserResolver", rules.PATH),
     "BACKGROUND_ACTOR_RESOLVER": ("agent.actors.DjangoBackgroundResolver", rules.PATH),
     "PERMISSION_CLASSES": ((), rules.LIST),
-    "APPROVAL_POLICY": (None, rules.optional(rules.PATH)),
+    "APPROVAL_POLICY": ("agent.approvals.DefaultApprovalPolicy", rules.PATH),
     "QUOTA_POLICY": ("governance.quota.LedgerQuota", rules.PATH),
     "ACTOR_DIRECTORY": (None, rules.optional(rules.PATH)),
     "CONSOLE_SCOPE": (None, rules.optional(rules.PATH)),
@@ -133,8 +133,8 @@ VALUES: Mapping[str, Rule] = {
     "TOOL_DEFAULT_ROLES": rules.TEXTS,
     "TOOL_EMPTY_ROLES": rules.choice("open", "deny"),
     "ACTION_APPROVAL_MODE": rules.choice("blocking", "independent"),
-    "APPROVAL_TTL_SECONDS": rules.optional(rules.SECONDS),
-    "ASK_TTL_SECONDS": rules.optional(rules.SECONDS),
+    "APPROVAL_TTL_SECONDS": rules.optional(rules.TTL),
+    "ASK_TTL_SECONDS": rules.optional(rules.TTL),
     "DECISION_VOCABULARY": rules.LIST,
     "CONFIRM_TOKEN_SECRET": rules.TEXT,
     "CONFIRM_TOKEN_SECONDS": rules.whole(1),
@@ -194,7 +194,6 @@ LATER: Mapping[str, Callable[[Any], bool]] = {
     "QUOTA": lambda value: value is not None,
     "ATTACHMENTS": lambda value: value is not None,
     "ACTION_APPROVAL_MODE": lambda value: value == "independent",
-    "APPROVAL_POLICY": lambda value: value is not None,
     "PERSONAL_AGENT": bool,
 }
 

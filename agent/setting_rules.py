@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from agent.domain.approvals import LONGEST, MILLISECOND
 from agent.domain.windows import History
 
 
@@ -72,6 +73,10 @@ def _is_text_list(value: object) -> bool:
 
 def _is_seconds(value: object) -> bool:
     return type(value) in {int, float} and 0 < value < math.inf  # type: ignore[operator]
+
+
+def _is_ttl(value: object) -> bool:
+    return _is_seconds(value) and MILLISECOND.total_seconds() <= value <= LONGEST.total_seconds()  # type: ignore[operator]
 
 
 def _is_zone(value: object) -> bool:
@@ -137,6 +142,7 @@ TEXTS = Rule("a list of texts", _is_text_list, tuple)
 LIST = Rule("a list", lambda value: isinstance(value, (list, tuple)), tuple)
 FLAG = Rule("True or False", lambda value: isinstance(value, bool))
 SECONDS = Rule("a number of seconds above 0", _is_seconds, float)
+TTL = Rule("a number of seconds from 0.001 to a hundred years", _is_ttl, float)
 MAPPING = Rule("a dict", lambda value: isinstance(value, Mapping), MappingProxyType)
 TEXT_MAPPING = Rule(
     "a dict of texts",

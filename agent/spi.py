@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Any, Protocol
 
-from agent.domain.actor import Actor
+from pydantic import BaseModel
+
+from agent.domain.actor import Actor, Owner
+from agent.domain.approvals import ApprovalThread, Requirement
 from agent.domain.history import HistoryPolicy
 from agent.domain.model_calls import FrameEmitter, Json, ModelRequest, Reply
 
-__all__ = ["ActorResolver", "BackgroundActorResolver", "HistoryPolicy", "ModelProvider", "QuotaPolicy"]
+__all__ = [
+    "ActionTool",
+    "ActorResolver",
+    "ApprovalPolicy",
+    "BackgroundActorResolver",
+    "HistoryPolicy",
+    "ModelProvider",
+    "QuotaPolicy",
+]
 
 
 class ModelProvider(Protocol):
@@ -35,6 +46,36 @@ class BackgroundActorResolver(Protocol):
     """Who that is now: for work that runs long after the request."""
 
     def resolve(self, ref: str, tenant_ref: str | None) -> Actor | None: ...
+
+
+class ActionTool(Protocol):
+    """What a tool declares about its approval."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def requires_approval(self) -> bool: ...
+    @property
+    def approver(self) -> str: ...
+    @property
+    def four_eyes(self) -> bool: ...
+
+
+class ApprovalPolicy(Protocol):
+    """Which actions wait for a person, and who that is (spec 07 §1-2). Both may read the database.
+
+    What it raises, and an answer of a wrong kind, fails the call: nothing runs that nobody was asked about.
+    """
+
+    def requirement_for(
+        self,
+        tool: ActionTool,
+        input: BaseModel,  # noqa: A002 - the tool's own word
+        actor: Actor,
+        thread: ApprovalThread,
+    ) -> Requirement: ...
+
+    def can_decide(self, actor: Actor, approver: str, scope: Owner) -> bool: ...
 
 
 class QuotaPolicy(Protocol):

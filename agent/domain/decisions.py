@@ -8,7 +8,7 @@ from typing import Any
 
 from agent.domain.canonical import sha256_hex
 from agent.domain.clock import wire_time
-from agent.domain.snapshots import ToolCall
+from agent.domain.snapshots import Json, ToolCall
 from agent.domain.states import POSITIVE_DECISION, ToolCallDecision, ToolCallStatus
 
 REASON_MAX = 4096
@@ -52,10 +52,17 @@ def status_after(decision: ToolCallDecision) -> ToolCallStatus:
     return _STATUS_AFTER[decision]
 
 
-def card_digest(call: ToolCall) -> str:
-    """What a person was shown, in one hash: a decision that sends it back decides this and nothing else."""
-    subject = call.proposal_id or call.id
-    return sha256_hex([subject, call.tool_name, call.input, call.confirmation, call.approver])
+def card_digest(subject: str, tool_name: str, given: Json, confirmation: Json, approver: str | None) -> str:
+    """What a person was shown, in one hash: a decision that sends it back decides this and nothing else.
+
+    `subject` is the id of the call, or of the proposal that stands for it.
+    """
+    return sha256_hex([subject, tool_name, given, confirmation, approver])
+
+
+def digest_of(call: ToolCall) -> str:
+    """The digest of a stored call's card."""
+    return card_digest(call.proposal_id or call.id, call.tool_name, call.input, call.confirmation, call.approver)
 
 
 def approval_card(call: ToolCall) -> dict[str, Any]:
@@ -64,7 +71,7 @@ def approval_card(call: ToolCall) -> dict[str, Any]:
         "id": call.id,
         "status": _card_status(call),
         "approver": call.approver,
-        "digest": card_digest(call),
+        "digest": digest_of(call),
         "fourEyes": call.four_eyes or None,
         "confirmation": call.confirmation,
         "expiresAt": None if call.expires_at is None else wire_time(call.expires_at),

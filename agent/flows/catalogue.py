@@ -7,10 +7,11 @@ from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 
+from agent.actors import Holder
 from agent.conf import CatalogueModel, agent_settings
 from agent.domain.actor import Actor
 from agent.errors import Invalid, NotAllowed
-from agent.flows.gates import Holder, listed, open_tools
+from agent.flows.gates import listed, open_tools
 from agent.registry import AgentDefinition, OfferContext, PersonaDefinition, provider_named, registry
 from agent.registry import default_provider_name as default_provider
 

@@ -8,9 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from django.contrib.auth import get_user_model
-from django.core.exceptions import ValidationError
-
+from agent.actors import Holder
 from agent.conf import agent_settings
 from agent.domain.actor import Actor
 from agent.domain.redaction import redact
@@ -29,31 +27,6 @@ class Open:
 
     tool: ToolDefinition
     description: str
-
-
-class Holder:
-    """The Django user behind an actor, loaded at most once and only when a permission asks for it."""
-
-    def __init__(self, actor: Actor) -> None:
-        self._actor = actor
-        self._user: Any = None
-        self._loaded = False
-
-    def has(self, permission: str | None) -> bool:
-        """Whether today's user has it; an actor without an active user has none."""
-        if permission is None:
-            return True
-        if not self._loaded:
-            self._user, self._loaded = _user_of(self._actor), True
-        return self._user is not None and bool(self._user.has_perm(permission))
-
-
-def _user_of(actor: Actor) -> Any:  # noqa: ANN401 - the host's own user model
-    try:
-        user = get_user_model()._default_manager.filter(pk=actor.ref).first()
-    except (ValueError, TypeError, OverflowError, ValidationError):  # no primary key looks like this
-        return None
-    return user if user is not None and user.is_active else None
 
 
 def listed(definition: AgentDefinition, ctx: OfferContext) -> list[ToolDefinition]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from string import Formatter
+from typing import Literal, Protocol
 
 from agent.domain.actor import Actor, Owner
 from agent.domain.canonical import compact_json
@@ -106,11 +108,61 @@ class Presentation:
 
 @dataclass(frozen=True, slots=True)
 class Confirm:
-    """What the card of an action says: templates over the input's fields."""
+    """What the card of an action says: on a tool, templates over the input's fields, as in `Refund {invoice}`."""
 
     title: str
     verb: str
     detail: str | None = None
+
+    def texts(self) -> dict[str, str]:
+        """As a card keeps it; what is absent is left out."""
+        detail = {} if self.detail is None else {"detail": self.detail}
+        return {"title": self.title, "verb": self.verb, **detail}
+
+    def filled(self, fields: Mapping[str, Json]) -> dict[str, str]:
+        """The texts with the input's values in their places. What a value says is never read as a template."""
+        shown = {name: _in_words(value) for name, value in fields.items()}
+        return {name: text.format_map(shown) for name, text in self.texts().items()}
+
+    def places(self) -> set[str]:
+        """The names of the input's fields that the templates ask for; `ValueError` for what is no template."""
+        parsed = (piece for text in self.texts().values() for piece in Formatter().parse(text))
+        return {re.split(r"[.\[]", name)[0] for _, name, _, _ in parsed if name is not None}
+
+
+def _in_words(value: Json) -> Json:
+    """A value as a sentence has it; numbers stay, so that a template may format them."""
+    if value is None or isinstance(value, bool):
+        return {None: "", True: "yes", False: "no"}[value]
+    return compact_json(value) if isinstance(value, list) else value
+
+
+Answer = Literal["ready", "denied", "completed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preflight:
+    """What a preflight found: made by `ready`, `denied` and `completed`."""
+
+    answer: Answer
+    confirmation: Confirm | None = None
+    reason: str = ""
+    output: object = None
+
+
+def ready(confirmation: Confirm | None = None) -> Preflight:
+    """Nothing is in the way. A confirmation is shown as it stands, in place of the tool's own."""
+    return Preflight(answer="ready", confirmation=confirmation)
+
+
+def denied(reason: str) -> Preflight:
+    """It must not be done; the reason is told to the model."""
+    return Preflight(answer="denied", reason=reason)
+
+
+def completed(output: object) -> Preflight:
+    """There is nothing left to do, and this is what came of it."""
+    return Preflight(answer="completed", output=output)
 
 
 @dataclass(frozen=True, slots=True)

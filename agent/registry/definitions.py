@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from agent.domain.actor import Actor
+from agent.domain.approvals import approver_problem
 from agent.domain.history import HistoryPolicy
 from agent.domain.model_calls import Json
 from agent.domain.windows import History
@@ -21,6 +22,7 @@ from agent.spi import Contributor
 
 KINDS = ("read", "action")
 MODES = ("blocking", "independent")
+LATER_MODE = "approval_mode 'independent' is not available yet"
 # Options that mean something to an action alone, with the value that says nothing.
 ACTIONS_ONLY: Mapping[str, object] = {
     "approval_mode": None,
@@ -58,10 +60,10 @@ class ToolDefinition:
     approver: str
     approval_mode: str | None
     confirm: Confirm | None
-    preflight: Callable[..., Any] | None
+    preflight: Callable[[Any, ToolContext, str], object] | None
     present: Callable[[Any, Any], Presentation | None] | None
     terminal: bool
-    replacement_key: Callable[[Any], str] | None
+    replacement_key: Callable[[Any], str | None] | None
     timeout: float | None
     four_eyes: bool
     on_lost: str
@@ -109,10 +111,30 @@ class ToolDefinition:
             _ = self.input
         except SchemaProblem as problem:
             yield f"invalid schema: {problem}"
+        else:
+            yield from _confirm_problems(self)
         yield from _option_problems(self)
         for name in ("can_use", "is_enabled", "describe", "present"):
             if is_async(getattr(self, name)):
                 yield f"{name} must be a plain function, not async"
+
+
+def _says_something(confirm: object) -> bool:
+    return isinstance(confirm, Confirm) and all(_is_text(text) for text in confirm.texts().values())
+
+
+def _confirm_problems(tool: ToolDefinition) -> Iterator[str]:
+    if tool.confirm is None:
+        return
+    if not _says_something(tool.confirm):
+        yield "confirm is a Confirm with a title and a verb"
+        return
+    try:
+        unknown = sorted(tool.confirm.places() - set(tool.schema.get("properties", ())))
+    except ValueError as error:
+        yield f"confirm is no template: {error}"
+    else:
+        yield from (f"confirm asks for {name!r}, which is no field of the input" for name in unknown)
 
 
 def _option_problems(tool: ToolDefinition) -> Iterator[str]:
@@ -123,10 +145,12 @@ def _option_problems(tool: ToolDefinition) -> Iterator[str]:
         yield from (f"{name} is for actions only" for name, value in idle.items() if value != ACTIONS_ONLY[name])
     if tool.approval_mode not in {None, *MODES}:
         yield f"approval_mode is {tool.approval_mode!r}: blocking or independent"
+    if tool.approval_mode == "independent":
+        yield LATER_MODE
     if tool.on_lost not in {"retry", "hold"}:
         yield f"on_lost is {tool.on_lost!r}: retry or hold"
-    if not _is_text(tool.approver):
-        yield "approver is blank: requester, a role or a permission like app.codename"
+    if (problem := approver_problem(tool.approver)) is not None:
+        yield problem
     if tool.permission is not None and "." not in str(tool.permission):
         yield f"permission is {tool.permission!r}: write it like app.codename"
     if tool.timeout is not None and not _is_seconds(tool.timeout):
@@ -198,6 +222,8 @@ class AgentDefinition:
             yield "lock_model needs a model"
         if self.approval_mode not in {None, *MODES}:
             yield f"approval_mode is {self.approval_mode!r}: blocking or independent"
+        if self.approval_mode == "independent":
+            yield LATER_MODE
         if self.permission is not None and "." not in str(self.permission):
             yield f"permission is {self.permission!r}: write it like app.codename"
         objects: tuple[object, ...] = self.contributors

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, overload
 
 from agent.domain.actor import Actor
 from agent.registry.book import registry
-from agent.registry.context import Confirm, Described, OfferContext, Presentation
+from agent.registry.context import Confirm, Described, OfferContext, Presentation, ToolContext
 from agent.registry.declared import Options, Origin, docstring, later_options, refuse_unknown, texts
 from agent.registry.definitions import ToolDefinition
 from agent.registry.names import snake_name
@@ -33,10 +33,10 @@ class ToolOptions(TypedDict, total=False):
     approver: str
     approval_mode: str | None
     confirm: Confirm | None
-    preflight: Callable[..., Any]
+    preflight: Callable[[Any, ToolContext, str], object]
     present: Callable[[Any, Any], Presentation | None]
     terminal: bool
-    replacement_key: Callable[[Any], str]
+    replacement_key: Callable[[Any], str | None]
     timeout: float | None
     four_eyes: bool
     on_lost: str

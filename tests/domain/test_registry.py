@@ -301,7 +301,13 @@ async def _async_gate(_: object) -> bool:
         ({"on_lost": "drop"}, "on_lost is 'drop'"),
         ({"approver": " ", "kind": "action"}, "approver is blank"),
         ({"approval_mode": "later", "kind": "action"}, "approval_mode is 'later'"),
+        ({"approval_mode": "independent", "kind": "action"}, "'independent' is not available yet"),
         ({"confirm": Confirm("a", "b")}, "confirm is for actions only"),
+        ({"confirm": Confirm("a", " "), "kind": "action"}, "confirm is a Confirm with a title and a verb"),
+        ({"confirm": {"title": "a", "verb": "b"}, "kind": "action"}, "confirm is a Confirm"),
+        ({"confirm": Confirm("Close {account", "b"), "kind": "action"}, "confirm is no template"),
+        ({"confirm": Confirm("Close {}", "b"), "kind": "action"}, "confirm asks for '', which is no field"),
+        ({"confirm": Confirm("a", "b", "{owner.name}"), "kind": "action"}, "asks for 'owner', which is no field"),
         ({"four_eyes": True}, "four_eyes is for actions only"),
         ({"requires_approval": False}, "requires_approval is for actions only"),
         ({"can_use": _async_gate}, "can_use must be a plain function"),
@@ -585,3 +591,14 @@ def test_importing_the_package_imports_neither_models_nor_django() -> None:
     code = "import agent, sys; assert 'django' not in sys.modules; from agent import tool, agent, ToolContext; "
     code += "assert 'agent.models' not in sys.modules and 'pydantic_ai' not in sys.modules; tool(lambda x: x)"
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True, timeout=60)
+
+
+def test_a_card_says_the_inputs_values_and_reads_none_of_them_as_a_template() -> None:
+    confirm = Confirm("Refund {invoice}", "Refund", "{cents:,} cents to {to}, {urgent}, {tags}, {note}")
+    fields = {"invoice": "{to}", "cents": 1200, "to": "{0}", "urgent": True, "tags": ["a", "b"], "note": None}
+    assert confirm.filled(fields) == {
+        "title": "Refund {to}",
+        "verb": "Refund",
+        "detail": '1,200 cents to {0}, yes, ["a","b"], ',
+    }
+    assert Confirm("a", "b").filled({}) == {"title": "a", "verb": "b"}

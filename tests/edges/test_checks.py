@@ -234,3 +234,16 @@ def test_w023_names_an_action_that_asks_nobody(registry: Registry) -> None:
     vault(requires_approval=False)
     assert told("agent.W023") == ""
     assert "'vault'" in told("agent.W023", deploy=True)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 0.0001, 10**12, float("nan"), float("inf"), "1h", True])
+@pytest.mark.parametrize("key", ["APPROVAL_TTL_SECONDS", "ASK_TTL_SECONDS"])
+def test_e010_a_time_for_deciding_that_never_ends_is_refused(key: str, seconds: Any) -> None:  # noqa: ANN401
+    assert f"AGENT['{key}']: must be a number of seconds from 0.001" in told("agent.E010", **{key: seconds})
+
+
+def test_e010_an_approval_policy_can_be_asked_both_of_its_questions() -> None:
+    assert told("agent.E010", APPROVAL_POLICY="agent.approvals.DefaultApprovalPolicy") == ""
+    text = told("agent.E010", APPROVAL_POLICY=object())
+    assert "`requirement_for`" in text
+    assert "`can_decide`" in text

@@ -93,8 +93,10 @@ class OrmApprovals(OrmUnit):
             due = self._awaiting(call_id).filter(expires_at__lte=now)
             return due.update(**_expiry(now)) == 1
 
-    def remembered_approvals(self, thread_id: str) -> set[str]:
+    def remembered_approvals(self, thread_id: str, *, approver: str | None = None) -> set[str]:
         decided = ToolCall.objects.using(self.db).filter(thread_id=thread_id, remember=True, proposal_id=None)
+        if approver is not None:
+            decided = decided.filter(approver=approver)
         return set(decided.filter(decision__in=POSITIVE_DECISION).values_list("tool_name", flat=True))
 
     def pending_approvals(self, limit: int, filters: ApprovalFilter | None = None) -> list[PendingApproval]:

@@ -124,6 +124,11 @@ def _remembered(subject: StoreSubject) -> None:
         waiting_call(store, message, tool, tool_name=tool)
         decide(store, decision, tool, remember=remember)
     same(store.remembered_approvals(message.thread_id), {"yes"}, "this thread")
+    waiting_call(store, message, "led", tool_name="led", approver="role:lead")
+    decide(store, "approved", "led", by=LEAD, remember=True)
+    same(store.remembered_approvals(message.thread_id), {"yes", "led"}, "whoever was asked")
+    same(store.remembered_approvals(message.thread_id, approver="role:lead"), {"led"}, "of this approver alone")
+    same(store.remembered_approvals(message.thread_id, approver="role:Lead"), set(), "exactly this approver")
     same(store.remembered_approvals(called_message(store).thread_id), set(), "another thread")
 
 

@@ -107,12 +107,13 @@ class ToolCalls(State):
         return {call.id: _outcome(call) for call in calls}
 
     @unit
-    def remembered_approvals(self, thread_id: str) -> set[str]:
+    def remembered_approvals(self, thread_id: str, *, approver: str | None = None) -> set[str]:
         calls = [self.calls[key] for key in self.calls_of_thread.keys(thread_id)]
         return {
             call.tool_name
             for call in calls
             if call.remember and call.decision in POSITIVE_DECISION and call.proposal_id is None
+            if approver is None or call.approver == approver
         }
 
     @unit
