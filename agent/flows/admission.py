@@ -79,6 +79,7 @@ def submit(actor: Actor, send: Send) -> Admitted:
         admitted = _start(store, actor, send, checked)
         _save_outcome(store, actor, send, admitted)
         store.on_commit(partial(dispatch.run, admitted.run_id))
+        events.thread_changed(store, admitted.thread_id, "run-started")
     return admitted
 
 

@@ -14,7 +14,9 @@ from agent.domain.commands import AppendMessage
 from agent.domain.ledger import UsageEntry
 from agent.domain.runs import Run, RunLease
 from agent.signals import Event, Fact
+from agent.sinks import notices
 from agent.sinks.broadcast import broadcast
+from agent.sinks.notices import Reason
 from agent.store.base import AgentStore
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -73,10 +75,12 @@ def tool_repeated(store: AgentStore, run: Run, call: Mapping[str, Any], *, attem
 def run_finished(store: AgentStore, run: Run, status: str, work: Work, *, lease: RunLease | None) -> None:
     """The end of a run that completed or was cancelled."""
     _tell(store, "run.finished", run, status=str(status), **_counts(store, run, work, lease))
+    _settled(store, run)
 
 
 def run_failed(store: AgentStore, run: Run, code: str | None, work: Work, *, lease: RunLease | None) -> None:
     _tell(store, "run.failed", run, code=code, **_counts(store, run, work, lease))
+    _settled(store, run)
 
 
 def quota_exceeded(
@@ -85,6 +89,16 @@ def quota_exceeded(
     """Told at once: whoever is over the limit has written nothing."""
     payload = _of_actor(actor) | {"runId": run_id, "threadId": thread_id, "period": period}
     _send(Event(event="quota.exceeded", ts=store.clock(), payload=payload))
+
+
+def thread_changed(store: AgentStore, thread_id: str, reason: Reason) -> None:
+    """For whoever has the conversation open."""
+    store.on_commit(partial(notices.thread_changed, thread_id, reason))
+
+
+def _settled(store: AgentStore, run: Run) -> None:
+    if not run.depth:  # one that another run awaits holds no thread
+        thread_changed(store, run.thread_id, "run-settled")
 
 
 def _counts(store: AgentStore, run: Run, work: Work, lease: RunLease | None) -> dict[str, Fact]:

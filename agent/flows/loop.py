@@ -263,6 +263,7 @@ class Turn:
     def _end(self, unit: Unit) -> None:
         if wants_title(self._recall.title) and not self.run.depth:
             self._title = unit.write("persist:title", lambda: {"title": title_for(self._recall.asked)})["title"]
+            events.thread_changed(self.store, self.run.thread_id, "title")
         unit.write("persist:run:end", self._release)
         unit.end(RunEnd(status=RunStatus.COMPLETED))
         events.run_finished(self.store, self.run, RunStatus.COMPLETED, self._work, lease=self.lease)

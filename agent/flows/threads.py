@@ -10,7 +10,7 @@ from agent.domain.commands import UNSET, ThreadPatch, Unset
 from agent.domain.snapshots import ThreadDetail, ThreadScope, ThreadSummary
 from agent.domain.text import clean_text, is_exact
 from agent.errors import Invalid, NotAllowed, NotFound, NotSupported, RunActive
-from agent.flows import catalogue
+from agent.flows import catalogue, events
 from agent.flows.cancel import stop
 from agent.store import get_store
 from agent.store.base import AgentStore
@@ -47,6 +47,12 @@ def patch(actor: Actor, thread_id: str, changes: ThreadPatch) -> None:
     """Change title and pins; a pin names something that the actor may use."""
     store = get_store()
     own_thread(store, actor, thread_id)
+    _patch(actor, store, thread_id, changes)
+    if changes.title is not UNSET:
+        events.thread_changed(store, thread_id, "title")
+
+
+def _patch(actor: Actor, store: AgentStore, thread_id: str, changes: ThreadPatch) -> None:
     if "thread_patch" not in store.capabilities:
         _patch_title(store, thread_id, changes)
         return

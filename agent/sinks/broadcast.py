@@ -1,7 +1,7 @@
-"""Events between processes: to the group `agent.events` of the channel layer, behind the back of whoever sends.
+"""News for other processes: to groups of the channel layer, behind the back of whoever sends.
 
-A layer in memory is of one process, so nothing is sent to it. Events are news, not records: where the layer is gone
-or too slow, they are dropped and the log says so.
+A layer in memory is of one process, so nothing is sent to it. News are no records: where the layer is gone or too
+slow, they are dropped and the log says so.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ import logging
 import os
 import queue
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from channels.layers import BaseChannelLayer, InMemoryChannelLayer, get_channel_layer
 
@@ -21,7 +22,9 @@ from agent.signals import Event
 GROUP: Final = "agent.events"
 TYPE: Final = "agent.event"  # a consumer of the group has a method `agent_event`
 WAITING = 1_000
-SECONDS = 5  # for one event
+SECONDS = 5  # for one message
+
+Message = Mapping[str, Any]  # with a `type`, as a channel layer has it
 
 log = logging.getLogger("agent.signals")
 
@@ -33,54 +36,59 @@ def shared_layer() -> BaseChannelLayer | None:
 
 
 def broadcast(event: Event) -> None:
-    """Hand the event to the thread that sends; never waits and never raises."""
+    """Tell the group `agent.events`."""
+    post(GROUP, {"type": TYPE, **event.to_wire()})
+
+
+def post(group: str, message: Message) -> None:
+    """Hand a message to the thread that sends; never waits and never raises."""
     try:
         if shared_layer() is not None:
-            _sender().put(event)
+            _sender().put(group, message)
     except Exception:
-        log.exception("event %s could not be sent to other processes", event.event)
+        log.exception("%s could not be sent to other processes", message["type"])
 
 
 class _Sender:
     """A thread with a loop of its own, because a layer keeps its connections by loop."""
 
     def __init__(self) -> None:
-        self._events: queue.Queue[Event | None] = queue.Queue(WAITING)
+        self._messages: queue.Queue[tuple[str, Message] | None] = queue.Queue(WAITING)
         self._lost = 0
         self._thread = threading.Thread(target=self._serve, name="agent-events", daemon=True)
         self._thread.start()
 
-    def put(self, event: Event) -> None:
+    def put(self, group: str, message: Message) -> None:
         try:
-            self._events.put_nowait(event)
+            self._messages.put_nowait((group, message))
         except queue.Full:
             self._lose()
 
     def stop(self) -> None:
         with suppress(queue.Full):
-            self._events.put(None, timeout=SECONDS)
+            self._messages.put(None, timeout=SECONDS)
             self._thread.join(timeout=SECONDS)
 
     def _serve(self) -> None:
         with asyncio.Runner() as runner:
-            while (event := self._events.get()) is not None:
+            while (waiting := self._messages.get()) is not None:
                 try:
-                    runner.run(asyncio.wait_for(_send(event), SECONDS))
+                    runner.run(asyncio.wait_for(_send(*waiting), SECONDS))
                     self._lost = 0
                 except Exception:
                     self._lose(exc_info=True)
 
     def _lose(self, *, exc_info: bool = False) -> None:
-        """Drop an event; the log is told of the first of a row, not of each."""
+        """Drop a message; the log is told of the first of a row, not of each."""
         self._lost += 1
         if self._lost == 1:
             log.warning("events do not reach other processes at the moment", exc_info=exc_info)
 
 
-async def _send(event: Event) -> None:
+async def _send(group: str, message: Message) -> None:
     layer = shared_layer()
     if layer is not None:
-        await layer.group_send(GROUP, {"type": TYPE, **event.to_wire()})
+        await layer.group_send(group, dict(message))
 
 
 _current: _Sender | None = None
@@ -96,7 +104,7 @@ def _sender() -> _Sender:
 
 
 def stop_broadcast() -> None:
-    """Send what waits, and end the thread; the next event makes a new one."""
+    """Send what waits, and end the thread; the next message makes a new one."""
     global _current
     with _lock:
         stopping, _current = _current, None
