@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 from asgiref.sync import sync_to_async
@@ -17,24 +16,13 @@ from django.http import HttpRequest, StreamingHttpResponse
 from agent.api.rendering import to_json
 from agent.domain.snapshots import NumberedFrame
 from agent.errors import AgentError
+from agent.flows.following import PACE, Follower, Pace
+from agent.sinks.base import FellBehind
 
 logger = logging.getLogger("agent.api")
 
 PING: Final = b": ping\n\n"
-AHEAD: Final = 64  # frames that are read before the client takes them
 EXPOSED: Final = ("X-Accel-Buffering", "X-Agent-Run-Id", "X-Agent-Thread-Id")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How long a stream may be silent, and how much it may write before its client must come back."""
-
-    ping_seconds: float = 15
-    # A server without back-pressure does not say what its client has not read, so all that was written counts.
-    byte_limit: int = 8 * 1024 * 1024
-
-
-PACE = Pace()
 
 
 def event_stream(
@@ -61,19 +49,18 @@ async def events(
 ) -> AsyncGenerator[bytes, None]:
     """`meta`, the frames with pings in their silences, then `done` or `error`.
 
-    Without either, the client comes back with the last id it has: when too much was written, and when following
-    broke for a reason that is not the run's.
+    Without either, the client comes back with the last id it has: when it fell behind or too much was written, and when
+    following broke for a reason that is not the run's.
     """
     yield event("meta", meta)
-    written = 0
     try:
-        async with contextlib.aclosing(_batches(frames, pace.ping_seconds)) as batches:
-            async for batch in batches:
+        async with Follower(frames, pace) as follower:
+            async for batch in follower:
                 part = b"".join(map(frame_event, batch)) or PING
-                written += len(part)
+                follower.wrote(len(part))
                 yield part
-                if written >= pace.byte_limit:
-                    return
+    except FellBehind:
+        return
     except AgentError as error:
         yield event("error", {"code": error.code, "message": error.message})
         return
@@ -124,50 +111,3 @@ def _close_connections() -> None:
     for connection in connections.all(initialized_only=True):
         if not connection.in_atomic_block:
             connection.close()
-
-
-async def _batches(
-    frames: AsyncIterator[NumberedFrame], ping_seconds: float
-) -> AsyncGenerator[list[NumberedFrame], None]:
-    """All frames that are there, each time; an empty batch after a silence.
-
-    A task of its own reads a few frames ahead: to wait for one with a deadline would cancel the reading.
-    """
-    queue: asyncio.Queue[NumberedFrame] = asyncio.Queue(AHEAD)
-    news = asyncio.Event()
-    reading = asyncio.create_task(_read(frames, queue, news))
-    reading.add_done_callback(lambda _: news.set())
-    try:
-        while True:
-            ended = reading.done()  # looked at before the queue is: what is put later is found the next time round
-            if batch := [queue.get_nowait() for _ in range(queue.qsize())]:
-                yield batch
-            elif ended:
-                await reading  # raises what ended it
-                return
-            elif not await _rang(news, ping_seconds):
-                yield []
-            else:
-                news.clear()
-    finally:
-        reading.cancel()
-        await asyncio.gather(reading, return_exceptions=True)
-
-
-async def _read(frames: AsyncIterator[NumberedFrame], queue: asyncio.Queue[NumberedFrame], news: asyncio.Event) -> None:
-    try:
-        async for frame in frames:
-            await queue.put(frame)
-            news.set()
-    finally:
-        if isinstance(frames, AsyncGenerator):
-            await frames.aclose()
-
-
-async def _rang(news: asyncio.Event, seconds: float) -> bool:
-    try:
-        async with asyncio.timeout(seconds):
-            await news.wait()
-    except TimeoutError:
-        return False
-    return True

@@ -9,6 +9,10 @@ from agent.domain.snapshots import NumberedFrame
 from agent.sinks.writer import FrameWriter
 
 
+class FellBehind(Exception):
+    """A follower left too much unread and is let go; its client comes back from the last number it has."""
+
+
 class FrameSink(Protocol):
     """A sink may also have `stored(run_id)` and `unended(since, until, limit)`.
 

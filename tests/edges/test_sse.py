@@ -9,9 +9,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 
 import pytest
 
-from agent.api.sse import PING, Pace, events, in_sync
+from agent.api.sse import PING, events, in_sync
 from agent.domain.snapshots import NumberedFrame
 from agent.errors import NotFound, StreamFailed
+from agent.flows.following import Pace
+from agent.sinks.base import FellBehind
 
 pytestmark = [pytest.mark.once, pytest.mark.asyncio]
 
@@ -70,6 +72,12 @@ async def test_a_broken_follower_ends_without_a_word_so_that_the_client_comes_ba
     text = await written(run_of([frame(1)], RuntimeError("database gone")))
     assert text.endswith(b'"x"}\n\n')
     assert b"database gone" not in text
+
+
+async def test_a_client_that_fell_behind_is_let_go_without_a_word() -> None:
+    text = await written(run_of([frame(1)], FellBehind()))
+    assert text.endswith(b'"x"}\n\n')
+    assert b"done" not in text
 
 
 async def test_silence_is_filled_with_pings_that_carry_no_id() -> None:
