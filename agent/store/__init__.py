@@ -24,6 +24,7 @@ from agent.store.conversations import (
     ToolCallStore,
 )
 from agent.store.orm import OrmStore
+from agent.store.queue import QueueStore
 from agent.store.work import FrameStore, IdempotencyStore, JournalStore, LedgerStore, RunStore
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "MessageStore",
     "MessageUiStore",
     "OrmStore",
+    "QueueStore",
     "RunStore",
     "SummaryStore",
     "ThreadPage",

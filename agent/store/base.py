@@ -23,6 +23,7 @@ from agent.store.conversations import (
     ThreadTurnReader,
     ToolCallStore,
 )
+from agent.store.queue import QueueStore
 from agent.store.work import FrameStore, IdempotencyStore, JournalStore, LedgerStore, RunStore
 
 
@@ -55,6 +56,7 @@ class AgentStore(
     LedgerStore,
     RunStore,
     JournalStore,
+    QueueStore,
     FrameStore,
     IdempotencyStore,
     Protocol,
@@ -75,6 +77,7 @@ CAPABILITIES: dict[str, type] = {
     "ledger": LedgerStore,
     "runs": RunStore,
     "journal": JournalStore,
+    "queue": QueueStore,
     "frames": FrameStore,
     "idempotency": IdempotencyStore,
 }

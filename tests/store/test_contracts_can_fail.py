@@ -11,6 +11,7 @@ import pytest
 from agent.domain.actor import Actor
 from agent.domain.commands import AppendMessage, RecordUsage, ToolDecision
 from agent.domain.ledger import ModelPrice, UsageEntry
+from agent.domain.queue import QueuePause
 from agent.domain.runs import RunLease
 from agent.domain.snapshots import DecisionAnswer, JsonList, Message, ThreadSummary
 from agent.testing import InMemoryStore
@@ -97,6 +98,16 @@ class NumbersFramesAnew(InMemoryStore):
         return removed
 
 
+class ForgetsPauses(InMemoryStore):
+    def set_queue_pause(self, thread_id: str, pause: QueuePause | None) -> None:
+        super().set_queue_pause(thread_id, None)
+
+
+class LetsGoAnyway(InMemoryStore):
+    def release_unless_waiting(self, thread_id: str, run_id: str, *, title: str | None = None) -> bool:
+        return self.release_active_run(thread_id, run_id, title=title)
+
+
 class ForgetsKeys(InMemoryStore):
     def claim_idempotency_key(self, actor_ref: str, key: str, fingerprint: str) -> None:
         self.keys.drop((actor_ref, key))
@@ -116,6 +127,8 @@ BROKEN: list[tuple[type[InMemoryStore], str, str]] = [
     (LetsOldHoldersRenew, "runs", "02"),
     (TellsTooEarly, "unit of work", "03"),
     (NumbersFramesAnew, "frames", "05"),
+    (ForgetsPauses, "queue", "07"),
+    (LetsGoAnyway, "queue", "10"),
     (ForgetsKeys, "idempotency", "01"),
 ]
 

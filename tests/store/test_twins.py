@@ -10,10 +10,11 @@ from tests.store.twins.calls import Calls
 from tests.store.twins.conversation import Conversation
 from tests.store.twins.machine import Twins
 from tests.store.twins.money import Money
+from tests.store.twins.queueing import Queueing
 from tests.store.twins.working import Working
 
 
-class Everything(Conversation, Calls, Working, Money):
+class Everything(Conversation, Calls, Working, Queueing, Money):
     """All that a store is told, in any order: rows of one kind meet the rows of another."""
 
 
@@ -25,7 +26,11 @@ class Running(Working, Calls):
     """Runs, their leases, journals and frames."""
 
 
-MACHINES = [(Everything, 20), (Talking, 30), (Running, 40), (Money, 20)]
+class Waiting(Conversation, Queueing):
+    """Messages that wait, in threads that are claimed, copied and deleted."""
+
+
+MACHINES = [(Everything, 20), (Talking, 30), (Running, 40), (Waiting, 30), (Money, 20)]
 
 
 @pytest.mark.django_db

@@ -9,6 +9,7 @@ from agent.store.orm.idempotency import OrmIdempotency
 from agent.store.orm.journal import OrmJournal
 from agent.store.orm.ledger import OrmLedger
 from agent.store.orm.messages import OrmMessages
+from agent.store.orm.queue import OrmQueue
 from agent.store.orm.runs import OrmRuns
 from agent.store.orm.summaries import OrmSummaries
 from agent.store.orm.thread_copies import OrmThreadCopies
@@ -28,6 +29,7 @@ class OrmStore(
     OrmLedger,
     OrmRuns,
     OrmJournal,
+    OrmQueue,
     OrmFrames,
     OrmIdempotency,
 ):

@@ -9,6 +9,7 @@ from typing import Any
 from agent.domain.actor import Actor
 from agent.domain.commands import UNSET
 from agent.domain.ledger import ModelPrice, UsageEntry
+from agent.domain.queue import QueuedMessage
 from agent.domain.runs import Run
 from agent.domain.snapshots import Message, StoredSummary, ThreadSummary, ToolCall, TurnMessage
 
@@ -27,6 +28,7 @@ TURN_MESSAGE = _columns(TurnMessage)
 SUMMARY = _columns(StoredSummary)
 TOOL_CALL = _columns(ToolCall)
 RUN = _columns(Run)
+QUEUED = _columns(QueuedMessage)
 USAGE = _columns(UsageEntry)
 PRICE = _columns(ModelPrice)
 
@@ -45,6 +47,10 @@ def tool_call(row: Values) -> ToolCall:
 
 def run(row: Values) -> Run:
     return Run(**{**_picked(row, RUN), "actor": Actor.from_json(row["actor"])})
+
+
+def queued(row: Values) -> QueuedMessage:
+    return QueuedMessage(**{**_picked(row, QUEUED), "actor": Actor.from_json(row["actor"])})
 
 
 def usage(row: Values) -> UsageEntry:

@@ -10,6 +10,7 @@ from agent.testing.contracts.frames import FRAME_CONTRACT
 from agent.testing.contracts.holders import HOLDER_CONTRACT
 from agent.testing.contracts.idempotency import IDEMPOTENCY_CONTRACT
 from agent.testing.contracts.ledger import LEDGER_CONTRACT
+from agent.testing.contracts.queue import QUEUE_CONTRACT
 from agent.testing.contracts.reads import BLANK_HISTORY_CONTRACT, BOUNDED_READ_CONTRACT
 from agent.testing.contracts.round_trip import ROUND_TRIP_CONTRACT
 from agent.testing.contracts.rows import EVERY_MESSAGE_FIELD
@@ -30,6 +31,7 @@ STORE_CONTRACTS: dict[str, list[StoreCase]] = {
     "tool_calls": TOOL_CALL_CONTRACT,
     "ledger": LEDGER_CONTRACT,
     "runs": RUN_CONTRACT,
+    "queue": QUEUE_CONTRACT,
     "frames": FRAME_CONTRACT,
     "idempotency": IDEMPOTENCY_CONTRACT,
     "summaries": SUMMARY_CONTRACT,
@@ -47,6 +49,7 @@ __all__ = [
     "HOLDER_CONTRACT",
     "IDEMPOTENCY_CONTRACT",
     "LEDGER_CONTRACT",
+    "QUEUE_CONTRACT",
     "ROUND_TRIP_CONTRACT",
     "RUN_CONTRACT",
     "STORE_CONTRACTS",

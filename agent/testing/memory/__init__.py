@@ -9,11 +9,12 @@ from agent.testing.memory.forks import Forks
 from agent.testing.memory.frames import Frames
 from agent.testing.memory.idempotency import Idempotency
 from agent.testing.memory.ledger import Ledger
+from agent.testing.memory.queue import Queue
 from agent.testing.memory.runs import Runs
 from agent.testing.memory.summaries import Summaries
 
 
-class InMemoryStore(Creation, Forks, Approvals, Ledger, Runs, Frames, Summaries, Idempotency):
+class InMemoryStore(Creation, Forks, Approvals, Ledger, Runs, Queue, Frames, Summaries, Idempotency):
     """An `AgentStore` of one process without infrastructure; its units of work are serial, and gone with it."""
 
     capabilities = frozenset(CAPABILITIES)

@@ -41,6 +41,7 @@ class Creation(Messages):
             default_agent=exact("default_agent", agent_name, NAME),
             model=None,
             persona=exact("persona", persona, NAME),
+            queue_pause=None,
             last_seq=0,
             created_at=now,
             updated_at=now,

@@ -33,6 +33,7 @@ class Forks(Messages):
             external_id=None,
             transient=False,
             active_run_id=None,
+            queue_pause=None,
             last_seq=messages,
             created_at=now,
             updated_at=now,

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from agent.domain.ids import new_id as default_id
 from agent.domain.ledger import ModelPrice, UsageEntry
+from agent.domain.queue import QueuedMessage, QueuePause
 from agent.domain.runs import Run, Step
 from agent.domain.snapshots import IdempotencyOutcome, Message, NumberedFrame, StoredSummary, ToolCall
 from agent.testing.memory.unit import Index, Table, UnitOfWork
@@ -25,6 +26,7 @@ class ThreadRow:
     default_agent: str | None
     model: str | None
     persona: str | None
+    queue_pause: QueuePause | None
     last_seq: int
     created_at: datetime
     updated_at: datetime
@@ -85,6 +87,8 @@ class State(UnitOfWork):
         self.call_of_provider = self.calls.index(lambda row: (row.run_id, row.provider_call_id))
         self.summaries: Table[tuple[str, str], StoredSummary] = Table(self._log)
         self.summaries_of_thread = self.summaries.index(lambda row: row.thread_id)
+        self.queue: Table[str, QueuedMessage] = Table(self._log)
+        self.queue_of_thread = self.queue.index(lambda row: row.thread_id)
         self.keys: Table[tuple[str, str], KeyRow] = Table(self._log)
 
     def _make_runs(self) -> None:

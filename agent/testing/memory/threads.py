@@ -68,6 +68,8 @@ class Threads(State):
             self.messages.drop(message_id)
         for summary in self.summaries_of_thread.keys(thread_id):
             self.summaries.drop(summary)
+        for message_id in self.queue_of_thread.keys(thread_id):
+            self.queue.drop(message_id)
         runs = self.runs_of_thread.keys(thread_id)
         for run_id in runs:
             self.journals.drop(run_id)
