@@ -70,7 +70,7 @@ class Desk:
 
     def send(self, message: str | None = "Where is 7, and where is 13?", **fields: Any) -> str:  # noqa: ANN401
         self.log.unlink(missing_ok=True)
-        return submit(ALICE, Send(message=message, agent="mortal", **fields)).run_id
+        return submit(ALICE, Send(message=message, **{"agent": "mortal", **fields})).run_id
 
     def drive(self, run_id: str, **plan: Any) -> int:  # noqa: ANN401
         return self.parent.order(run=run_id, log=os.fspath(self.log), **self.plan, **plan)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agent.models import Message, Run, RunStep, StreamFrame, Thread, ToolCall, UsageEntry
+from agent.models import Message, Run, RunStep, StreamFrame, Thread, ThreadSummary, ToolCall, UsageEntry
 from tests.anonymous import Anonymous
 from tests.crash.fold import Shown, fold, fold_messages
 
@@ -25,6 +25,7 @@ class End:
     ledger: str
     run: str
     journal: str
+    summary: str
     shown: str
 
 
@@ -56,6 +57,7 @@ def ending(run_id: str) -> End:
         ledger=told([_without(row, ROW) for row in usage.values()]),
         run=told(_without(run, COUNTED | {"dispatched_at"})),
         journal=told([[step.position, step.name, json.loads(step.payload)] for step in steps]),
+        summary=told(list(ThreadSummary.objects.filter(thread_id=thread["id"]).values())),
         shown=told(shown(run_id)),
     )
 

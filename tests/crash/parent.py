@@ -7,8 +7,10 @@ child's wait status: negative for the signal that ended it.
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import pkgutil
 import signal
 import sys
 import threading
@@ -22,8 +24,11 @@ django.setup()  # what follows reads the settings
 
 from django.db import DEFAULT_DB_ALIAS, connections  # noqa: E402
 
+from agent.models.prepared import Prepared  # noqa: E402
+from agent.registry import registry  # noqa: E402
 from agent.runners import inline  # noqa: E402, F401 - warm
 from agent.sinks import database  # noqa: E402, F401 - warm
+from agent.store import orm  # noqa: E402
 from tests.crash import site, work  # noqa: E402
 
 SECONDS = 40  # after which a child that hangs is ended by the alarm
@@ -31,10 +36,21 @@ SECONDS = 40  # after which a child that hangs is ended by the alarm
 
 def main() -> None:
     site.declare()
+    warm()
     for line in sys.stdin:
         assert threading.active_count() == 1
         assert connections[DEFAULT_DB_ALIAS].connection is None
         print(json.dumps({"status": _forked(work.do, json.loads(line))}), flush=True)
+
+
+def warm() -> None:
+    """Do once what every child would else begin with: build the tools' schemas, compile the statements."""
+    assert not [problem for tool in registry.tools() for problem in tool.problems]
+    connection = connections[DEFAULT_DB_ALIAS]
+    for module in pkgutil.iter_modules(orm.__path__, f"{orm.__name__}."):
+        for statement in vars(importlib.import_module(module.name)).values():
+            if isinstance(statement, Prepared):
+                statement.compiled(DEFAULT_DB_ALIAS, connection)
 
 
 def _forked(do: Callable[[dict[str, Any]], None], order: dict[str, Any]) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.domain.canonical import compact_json
 from agent.domain.model_calls import FrameEmitter, ModelRequest, Reply, ReplyCall, Usage
+from agent.domain.windows import History
 from agent.providers.scripted import WORD
 from agent.registry import ToolContext, agent, tool
 from tests.crash.mortal import here, plan, shown, touched
@@ -26,6 +27,7 @@ ASKED = Reply(
     provider_state='{"signature": "\\u00e9=="}',
 )
 ANSWERED = Reply(text="Seven is here, thirteen is lost.", usage=Usage(input_tokens=150, output_tokens=7))
+SUMMARIZED = Reply(text="They asked for seven and thirteen.", usage=Usage(input_tokens=90, output_tokens=9))
 PIECES = (14, 6)  # how many frames each of the two model calls emits
 
 
@@ -59,6 +61,8 @@ class Model:
         return ["mortal"]
 
     async def stream(self, request: ModelRequest, emit: FrameEmitter) -> Reply:
+        if request.purpose == "history_summary":
+            return _folded(request)
         step = int((request.idempotency_key or "").rpartition(":")[2])
         touched(f"model {step} {digest(request)}")
         reply = ANSWERED if request.messages[-1].tool_results else ASKED
@@ -70,6 +74,13 @@ class Model:
                 await shown(before + number + 1)
         here(f"model:{step}:{len(pieces(reply))}")
         return reply
+
+
+def _folded(request: ModelRequest) -> Reply:
+    here("summary:begin")
+    touched(f"model summary {digest(request)}")
+    here("summary:end")
+    return SUMMARIZED
 
 
 def _used(ctx: ToolContext, name: str) -> None:
@@ -99,4 +110,6 @@ def declare() -> None:
         _used(ctx, "lose")
         raise ValueError(number)
 
-    agent(name="mortal", prompt="You count.", tools=[look, weigh, lose])(type("Mortal", (), {}))
+    tools, window = [look, weigh, lose], History(max_messages=1, summarize=True)
+    agent(name="mortal", prompt="You count.", tools=tools)(type("Mortal", (), {}))
+    agent(name="forgetful", prompt="You count.", tools=tools, history=window)(type("Forgetful", (), {}))

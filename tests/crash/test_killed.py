@@ -18,7 +18,7 @@ def test_a_turn_killed_anywhere_ends_as_if_undisturbed(desk: Desk, parent: Paren
     again = expected(desk.kill(run_id, place))
     desk.recover()
     assert repeated(run_id) == again
-    check_effects(desk, again, steps=1 if scenario == "stop" else 2)
+    check_effects(desk, again, scenario)
     assert ending(run_id) == whole
     assert ended(run_id)
 

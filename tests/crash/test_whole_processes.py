@@ -37,7 +37,7 @@ def test_a_process_dies_in_a_tool_and_another_one_goes_on(desk: Desk, parent: Pa
     again = expected(Run.objects.get(pk=run_id))
     assert alone(ahead=LAPSED, log=log) == 0
     assert repeated(run_id) == again
-    check_effects(desk, again, steps=2)
+    check_effects(desk, again, "plain")
     assert ending(run_id) == whole
     assert ended(run_id)
 
@@ -80,5 +80,5 @@ def test_a_worker_of_celery_dies_in_a_model_call_and_another_one_goes_on(
     finally:
         second.kill()
     assert repeated(run_id) == again
-    check_effects(desk, again, steps=2)
+    check_effects(desk, again, "plain")
     assert ending(run_id) == whole
