@@ -26,6 +26,7 @@ Application = Callable[[Any, Any, Any], Awaitable[None]]  # scope, receive, send
 
 RECOVER_SECONDS = 30
 PURGE_SECONDS = 600
+OTHERS_SECONDS = 5
 EVERY: Mapping[Callable[[], object], float] = {recover: RECOVER_SECONDS, upkeep.purge: PURGE_SECONDS}
 
 # Before the interpreter waits for threads: one that a model call of ours holds would keep it from ever handing over.
@@ -60,6 +61,7 @@ class _Process:
         if agent_settings().runner != "celery":
             threading.Thread(target=make_ready, name="agent-preload", daemon=True).start()
         threading.Thread(target=keep_up, args=(self._stopped,), name="agent-upkeep", daemon=True).start()
+        threading.Thread(target=keep_others, args=(self._stopped,), name="agent-others", daemon=True).start()
         at_exit(self.stop)
 
     def stop(self) -> None:
@@ -72,15 +74,35 @@ def keep_up(stopped: threading.Event) -> None:
     """What nobody works on is taken up at once; then the periodic tasks, where no beat does them, until stopped."""
     settings, last = agent_settings(), dict[Callable[[], object], float]()
     _attempt(recover if settings.runner == "celery" else take_over)
-    embedded = settings.embedded_worker and settings.runner != "celery"
-    while embedded and not stopped.wait(settings.proposal_poll_seconds):
-        now = time.monotonic()
-        due = [call for call, seconds in EVERY.items() if now - last.get(call, -math.inf) >= seconds]
-        last |= dict.fromkeys(due, now)
+    while _is_embedded() and not stopped.wait(settings.proposal_poll_seconds):
+        due = _due(EVERY, last)
         done = [_attempt(call) for call in due or [redispatch]]
         if not all(done):
             stopped.wait(RECOVER_SECONDS)  # the database is down: no line a second in the log
     connections.close_all()
+
+
+def keep_others(stopped: threading.Event) -> None:
+    """The periodic work of other apps, which may take minutes: it never holds a lost run up."""
+    last = dict[Callable[[], object], float]()
+    while _is_embedded() and not stopped.wait(OTHERS_SECONDS):
+        for call in _due(upkeep.others, last):
+            _attempt(call)
+        connections.close_all()
+
+
+def _is_embedded() -> bool:
+    return agent_settings().embedded_worker and agent_settings().runner != "celery"
+
+
+def _due(
+    every: Mapping[Callable[[], object], float], last: dict[Callable[[], object], float]
+) -> list[Callable[[], object]]:
+    """The calls whose time has come; it counts from now."""
+    now = time.monotonic()
+    due = [call for call, seconds in every.items() if now - last.get(call, -math.inf) >= seconds]
+    last |= dict.fromkeys(due, now)
+    return due
 
 
 _process: _Process | None = None

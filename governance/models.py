@@ -126,6 +126,8 @@ class ThreadUsageRollup(models.Model):
     thread_id = ExactCharField(_("thread"), max_length=ID)
     tenant_ref = ExactCharField(_("tenant"), max_length=REF, null=True)
     actor_ref = ExactCharField(_("actor"), max_length=REF)
+    # Days without it are the thread's first: conversations of a range are counted without telling them apart.
+    previous_day = models.DateField(_("the thread's day before"), null=True)
     requests = models.PositiveBigIntegerField(_("requests"))
     input_tokens = models.PositiveBigIntegerField(_("input tokens"))
     output_tokens = models.PositiveBigIntegerField(_("output tokens"))
@@ -138,7 +140,10 @@ class ThreadUsageRollup(models.Model):
         verbose_name = _("thread usage rollup")
         verbose_name_plural = _("thread usage rollups")
         constraints = [models.UniqueConstraint(fields=["day", "key"], name="gov_threadusage_day_key_uq")]
-        indexes = [models.Index(fields=["day"], name="gov_threadusage_day_ix")]
+        indexes = [
+            models.Index(fields=["day"], name="gov_threadusage_day_ix"),
+            models.Index(fields=["thread_id", "day"], name="gov_threadusage_thread_ix"),
+        ]
 
     def __str__(self) -> str:
         return str(self.pk)

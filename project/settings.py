@@ -99,6 +99,7 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 20.0
 CELERY_BEAT_SCHEDULE = {
     "agent.recover": {"task": "agent.recover", "schedule": 30},
     "agent.purge": {"task": "agent.purge", "schedule": 600},
+    "governance.roll_up": {"task": "governance.roll_up", "schedule": 300},
 }
 
 STATIC_URL = "static/"

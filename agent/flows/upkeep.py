@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -9,6 +10,9 @@ from agent.sinks import get_sink
 from agent.store import get_store
 
 KEY_HOURS = 24
+
+# What apps that stand on this one have done from time to time by a serving process, and every how many seconds.
+others: dict[Callable[[], object], float] = {}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,40 @@
+"""Prices: a row is never edited; a new one is in force from its instant (spec 08 §3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent.domain.commands import NewPrice
+from agent.domain.ledger import ModelPrice
+from agent.domain.text import is_exact
+from agent.errors import Invalid
+from agent.store import get_store
+
+MOST_NANOS = 10**15  # a million dollars for a million tokens; a call of 10^12 tokens would still be a known sum
+NAME_MAX = 128
+FIGURES = {
+    "input_per_million_nanos": "inputPer1M",
+    "output_per_million_nanos": "outputPer1M",
+    "cache_write_per_million_nanos": "cacheWritePer1M",
+    "cache_write_1h_per_million_nanos": "cacheWrite1hPer1M",
+    "cache_read_per_million_nanos": "cacheReadPer1M",
+}
+
+
+def supersede(price: NewPrice) -> ModelPrice:
+    """Put a price in force; rows already written keep theirs. The one in force, where it charges the same.
+
+    Raises `Invalid` for what is no price, `Conflict` for a second one from the same instant.
+    """
+    named = replace(price, model_id=price.model_id.strip())
+    if not 1 <= len(named.model_id) <= NAME_MAX or not is_exact(named.model_id):
+        raise Invalid.field("modelId", f"1 to {NAME_MAX} characters, without NUL")
+    for attribute, field in FIGURES.items():
+        nanos = getattr(named, attribute)
+        if nanos is not None and not 0 <= nanos <= MOST_NANOS:
+            raise Invalid.field(field, f"0 to {MOST_NANOS // 10**9:,} US dollars for a million tokens")
+    if named.effective_from is not None and named.effective_from.tzinfo is None:
+        raise Invalid.field("effectiveFrom", "an instant with its time zone")
+    store = get_store()
+    with store.atomic():
+        return store.supersede_price(named)
