@@ -98,9 +98,8 @@ def test_usage_that_vendors_report_costs_what_the_price_data_says(
 ) -> None:
     seed([model])
     counts = counts_of(payload)
-    entry = get_store().record_usage(
-        RecordUsage(thread_id="t", actor_ref="a", purpose="chat", model_id=model, **counts)
-    )  # type: ignore[arg-type]
+    usage: dict[str, Any] = {"thread_id": "t", "actor_ref": "a", "purpose": "chat", "model_id": model, **counts}
+    entry = get_store().record_usage(RecordUsage(**usage))
     wanted = theirs(model, provider, counts)
     assert wanted
     assert entry.cost_nanos == entry.estimated_cost_nanos == wanted

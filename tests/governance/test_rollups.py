@@ -175,11 +175,10 @@ def test_a_row_that_was_committed_late_is_found(sample: None) -> None:
 
 def test_rollups_of_another_zone_are_not_read(db: None) -> None:
     rows.entry(datetime(2026, 6, 14, 20, 0, tzinfo=UTC))
-    days = {"first": date(2026, 6, 15), "last": date(2026, 6, 15)}
     build("usage", date(2026, 6, 15))
     build("usage", date(2026, 6, 14))
     with override_settings(AGENT={"REPORT_TIME_ZONE": "Pacific/Auckland"}):
-        asked = Selection.of(DayRange.of(**days))
+        asked = Selection.of(DayRange.of(date(2026, 6, 15), date(2026, 6, 15)))
         assert spend_summary(asked).requests == 1
         text = StringIO()
         call_command("check", "--database", "default", stderr=text)
