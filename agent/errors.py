@@ -78,8 +78,39 @@ class IllegalMove(Conflict):
     """A state table has no such move."""
 
 
-class LostRace(Conflict):
-    """Somebody else was first."""
+class AlreadyDecided(Conflict):
+    """Another decision stands."""
+
+    code = "already_decided"
+    message = "This was decided already."
+
+
+class RunNotActive(Conflict):
+    """The run that asked is over."""
+
+    code = "run_not_active"
+    message = "The answer that asked for this is over."
+
+
+class IsProposal(Conflict):
+    """The call became a proposal, which is decided in its stead."""
+
+    code = "is_proposal"
+    message = "This call became a proposal: decide that."
+
+
+class CardChanged(Conflict):
+    """What was shown is not what would be decided."""
+
+    code = "card_changed"
+    message = "This is not what you were shown. Look at it again."
+
+
+class ApprovalExpired(Conflict):
+    """Nobody decided in time."""
+
+    code = "approval_expired"
+    message = "The time to decide this is over."
 
 
 class RunActive(Conflict):

@@ -161,7 +161,7 @@ def codes_in_code() -> set[str]:
                 found.add(code)
             case ast.keyword(arg="code" | "error_code", value=ast.Constant(value=str(code))):
                 found.add(code)
-            case ast.Call(func=ast.Name(id="_failed"), args=[ast.Constant(value=str(code)), *_]):
+            case ast.Call(func=ast.Name(id="failed"), args=[ast.Constant(value=str(code)), *_]):
                 found.add(code)
             case ast.Assign(targets=[ast.Name(id="codes")], value=ast.Dict(values=values)):
                 found |= {each for value in values if (each := text_of(value))}

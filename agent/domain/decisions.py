@@ -69,7 +69,7 @@ def approval_card(call: ToolCall) -> dict[str, Any]:
     """A call that asked for a person, as a message lists it when it is read again; absent values are left out."""
     card = {
         "id": call.id,
-        "status": _card_status(call),
+        "status": card_status(call),
         "approver": call.approver,
         "digest": digest_of(call),
         "fourEyes": call.four_eyes or None,
@@ -83,7 +83,8 @@ def approval_card(call: ToolCall) -> dict[str, Any]:
     return {name: value for name, value in card.items() if value is not None}
 
 
-def _card_status(call: ToolCall) -> str:
+def card_status(call: ToolCall) -> str:
+    """The word of a card: pending, approved, rejected or expired; of one that nobody decided, the call's own."""
     if call.decision is None:
         open_ = call.status in {ToolCallStatus.PENDING_APPROVAL, ToolCallStatus.PROPOSED, ToolCallStatus.RUNNING}
         return "pending" if open_ else str(call.status)

@@ -45,6 +45,37 @@ def tool_result(result: Mapping[str, Any]) -> Frame:
     return {"kind": "tool-output", "id": result["id"], "output": result["output"]}
 
 
+def approval_requested(call_id: str, asked: Mapping[str, Any]) -> Frame:
+    """The card of a call that waits, from what was recorded of it."""
+    return without_none(
+        {
+            "kind": "approval-requested",
+            "id": call_id,
+            "approver": asked["approver"],
+            "digest": asked["digest"],
+            "fourEyes": asked.get("fourEyes"),
+            "expiresAt": asked.get("deadline"),
+            "confirmation": asked.get("confirmation"),
+        }
+    )
+
+
+def approval_settled(call_id: str, decided: Mapping[str, Any]) -> Frame:
+    """What became of a card, from what was recorded of its decision."""
+    return without_none(
+        {
+            "kind": "approval-settled",
+            "id": call_id,
+            "status": decided["status"],
+            "approver": decided.get("approver"),
+            "decidedBy": decided.get("decidedBy"),
+            "decidedVia": decided.get("decidedVia"),
+            "remember": decided.get("remember"),
+            "reason": decided.get("reason"),
+        }
+    )
+
+
 def step_finish(usage: Mapping[str, Any] | None, reasoning_ms: int | None, model: str | None) -> Frame:
     """`usage` as the message keeps it: its `costUsd` moves up, and null there means unpriced."""
     frame: Frame = {"kind": "step-finish"}

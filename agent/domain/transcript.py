@@ -8,6 +8,7 @@ from typing import Any
 
 from agent.domain.model_calls import Json, ShownAttachment, ShownCall, ShownMessage, ShownResult
 from agent.domain.snapshots import ToolCallOutcome, TurnMessage
+from agent.domain.states import ToolCallStatus
 
 NEVER_COMPLETED = "This call was interrupted before it completed. Nothing is known of its effect."
 REJECTED = (
@@ -89,12 +90,9 @@ def closing_result(call: Mapping[str, Any], outcome: ToolCallOutcome | None) -> 
         case "executed" | "auto_executed":
             assert outcome is not None
             return {**result, "output": outcome.output}
-        case "rejected":
-            reason = (outcome and outcome.decision_reason) or "rejected by user"
-            return {**result, "output": {"rejected": True, "reason": reason, "note": REJECTED}, "denied": True}
-        case "expired":
-            output = {"rejected": True, "expired": True, "reason": "approval expired", "note": EXPIRED}
-            return {**result, "output": output, "expired": True}
+        case "rejected" | "expired":
+            assert outcome is not None
+            return {**result, **refusal(outcome.status, outcome.decision_reason)}
         case "failed":
             return {**result, "output": None, "error": (outcome and outcome.error) or NEVER_COMPLETED}
         case "proposed":
@@ -102,6 +100,14 @@ def closing_result(call: Mapping[str, Any], outcome: ToolCallOutcome | None) -> 
             return {**result, "output": output}
         case _:
             return {**result, "output": None, "error": NEVER_COMPLETED}
+
+
+def refusal(status: str, reason: str | None = None) -> dict[str, Any]:
+    """What the result of a call says that nobody allowed: rejected by a person, or expired."""
+    if status == ToolCallStatus.EXPIRED:
+        output = {"rejected": True, "expired": True, "reason": "approval expired", "note": EXPIRED}
+        return {"output": output, "expired": True}
+    return {"output": {"rejected": True, "reason": reason or "rejected by user", "note": REJECTED}, "denied": True}
 
 
 def _show_one(message: TurnMessage, taken: dict[str, int]) -> ShownMessage:

@@ -12,7 +12,7 @@ from agent.conf import CatalogueModel, agent_settings
 from agent.domain.actor import Actor
 from agent.errors import Invalid, NotAllowed
 from agent.flows.gates import listed, open_tools
-from agent.registry import AgentDefinition, OfferContext, PersonaDefinition, provider_named, registry
+from agent.registry import AgentDefinition, OfferContext, PersonaDefinition, ToolDefinition, provider_named, registry
 from agent.registry import default_provider_name as default_provider
 
 log = logging.getLogger("agent")
@@ -48,9 +48,18 @@ def tools_for(actor: Actor, agent_name: str | None) -> list[dict[str, Any]]:
                     "kind": each.tool.kind,
                     "description": each.description,
                     "schema": each.tool.schema,
+                    **_approval(each.tool, agent),
                 },
             )
     return list(found.values())
+
+
+def _approval(tool: ToolDefinition, agent: AgentDefinition) -> dict[str, Any]:
+    """Whom an action asks as it is declared; the site's policy may say otherwise of a call."""
+    if tool.kind != "action" or not tool.requires_approval:
+        return {}
+    mode = tool.approval_mode or agent.approval_mode or agent_settings().action_approval_mode
+    return {"approval": {"mode": mode, "approver": tool.approver, "fourEyes": tool.four_eyes}}
 
 
 def models_for(actor: Actor, agent_name: str | None) -> list[dict[str, Any]]:

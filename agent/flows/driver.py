@@ -19,6 +19,7 @@ class Driver:
         self.cancelled = asyncio.Event()
         self.leaving = False
         self.released = False  # it goes on elsewhere
+        self.asked_again = False  # handed over once more meanwhile
         self.broke_off = False  # an effect, in the middle
         self._lost = False
         self._effect: asyncio.Task[Any] | None = None

@@ -16,10 +16,6 @@ from agent.registry import AgentDefinition, Described, OfferContext, ToolDefinit
 
 log = logging.getLogger("agent.tools")
 
-# People decide about actions, and until the product lets them (issue "People decide") no model is offered one: an
-# action is declared and checked, and a call of it is a call of an unknown tool.
-OFFERED_KINDS = frozenset({"read"})
-
 
 @dataclass(frozen=True, slots=True)
 class Open:
@@ -32,11 +28,7 @@ class Open:
 def listed(definition: AgentDefinition, ctx: OfferContext) -> list[ToolDefinition]:
     """Gates 1 and 2: the agent's own list, less what the persona leaves out."""
     allowed = ctx.allowed_tools
-    return [
-        tool
-        for tool in registry.tools_of(definition)
-        if tool.kind in OFFERED_KINDS and (allowed is None or tool.name in allowed)
-    ]
+    return [tool for tool in registry.tools_of(definition) if allowed is None or tool.name in allowed]
 
 
 def asks_host(tools: Iterable[ToolDefinition]) -> bool:

@@ -35,6 +35,7 @@ class Carried:
     """What a recorded `load:thread` gives the turn; `dropped` is what is new to fold into the summary."""
 
     title: str
+    approval_mode: str  # of the project and the agent
     messages: tuple[TurnMessage, ...]
     dropped: tuple[TurnMessage, ...] = ()
     summary: str | None = None  # the stored one that the run starts from
@@ -56,7 +57,13 @@ def load_step(
     selection = select_history(policy, messages, context)
     dropped = selection.drop if summarizes(policy) else ()
     up_to = folds_up_to(messages, selection, 0)
-    return Carried(title=payload["title"], messages=selection.keep, dropped=dropped, folds_up_to=up_to)
+    return Carried(
+        title=payload["title"],
+        approval_mode=approval_mode,
+        messages=selection.keep,
+        dropped=dropped,
+        folds_up_to=up_to,
+    )
 
 
 def load(
@@ -115,6 +122,7 @@ def _carried(payload: dict[str, Any]) -> Carried:
     dropped = messages_of(payload.get("dropped", ()))
     return Carried(
         title=payload["title"],
+        approval_mode=payload["approvalMode"],
         messages=messages_of(payload["messages"]),
         dropped=dropped,
         summary=summary["text"],

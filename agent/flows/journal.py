@@ -86,7 +86,7 @@ class Journal:
             if not self._store.record_run_end(self.lease.run_id, unit.ending, lease=self.lease, steps=unit.steps):
                 raise NotSettled
         elif unit.steps or unit.effect or unit.start:
-            if unit.effect and self.begun(unit.effect.position, unit.effect.name):
+            if unit.marked and unit.effect and self.begun(unit.effect.position, unit.effect.name):
                 self._store.bump_run_retries(self.lease.run_id, unit.marked)
             self.cancel_requested |= bool(
                 self._store.record_steps(self.lease, unit.steps, effect=unit.effect, start=unit.start)
@@ -143,10 +143,13 @@ class Unit:
             return attempt.recorded
         return self._record(attempt.position, attempt.name, call(*args, **kwargs))
 
-    def mark(self, name: str) -> Attempt:
-        """Give the next effect its position; the marker commits with this unit, before the outside is touched."""
+    def mark(self, name: str, *, counted: bool = True) -> Attempt:
+        """Give the next effect its position; the marker commits with this unit, before the outside is touched.
+
+        One that is `counted` is a retry of the run when it is begun again.
+        """
         position, payload = self._journal.position(name)
-        self.marked += payload is MISSING
+        self.marked += counted and payload is MISSING
         if payload is MISSING and self.effect is None:
             self.effect = Effect(position=position, name=name)
         return Attempt(position, name, payload, self._journal.begun(position, name))

@@ -23,15 +23,17 @@ from agent.errors import Cancelled, LeaseLost, ModelNoOutput, NotFound
 from agent.flows import contexts, events, ledger, prompt, spans
 from agent.flows.admission import PERSIST_USER, REGENERATE
 from agent.flows.answers import Told, blank, blank_told, finish_frame, record_answer
+from agent.flows.call_rows import CallRows
 from agent.flows.driver import Driver
 from agent.flows.journal import Attempt, Journal, NotSettled, Unit
 from agent.flows.model_call import Answer, ModelCall
+from agent.flows.parking import park
 from agent.flows.recall import Recall
 from agent.flows.retelling import untold_by
 from agent.flows.settlement import Leftovers
-from agent.flows.tool_step import ToolStep
-from agent.flows.tools import Offered, ToolResult, offer
-from agent.registry import ToolContext, provider_for, registry
+from agent.flows.tool_step import Outcome, ToolStep
+from agent.flows.tools import Offered, offer
+from agent.registry import provider_for, registry
 from agent.sinks.writer import Done, FrameWriter
 from agent.store import in_store
 from agent.store.base import AgentStore
@@ -195,7 +197,7 @@ class Turn:
             with self._journal.unit() as unit:
                 told = record(unit)
                 tools = self._tool_step(told, offered)
-                refused = untold_by(unit, tools.admit_next(unit))
+                refused = untold_by(unit, tools.go_on(unit))
         elif step == 0 and (blank(answer) if answer is not None else blank_told(attempt.payload())):
             with self._journal.unit() as unit:
                 record(unit)
@@ -220,16 +222,20 @@ class Turn:
         next_attempt, over = None, False
         while next_attempt is None and not over:
             self._border()
+            if tools.waits_for is not None:
+                await self.writer.flush()  # whoever goes on writes in this stream too
+                await in_store(park, self.store, self.lease, tools.waits_for)
             outcomes = await self._driver.abortable(tools.run(), finishes=True)
             next_attempt, over = await self._unit(partial(self._record_tools, step, told, tools, outcomes, last=last))
         self._recall.add(told, tools.results, self._provider_name)
         return next_attempt
 
     def _record_tools(
-        self, step: int, told: Told, tools: ToolStep, outcomes: Sequence[ToolResult | None], *, last: bool
+        self, step: int, told: Told, tools: ToolStep, outcomes: Sequence[Outcome], *, last: bool
     ) -> Done[tuple[Attempt | None, bool]]:
-        """Record a batch; then admit the next one, or close the step and begin a model call, or end the run."""
-        if not tools.more and (last or tools.ends_turn(outcomes)):
+        """Record what was done; then go on with the step, or close it and begin a model call, or end the run."""
+        goes_on = tools.more
+        if not goes_on and (last or tools.ends_turn(outcomes)):
 
             def record(unit: Unit) -> list[Frame]:
                 settled = tools.settle(unit, outcomes)
@@ -239,8 +245,8 @@ class Turn:
             return Done((None, True), self._closing(record) + self._last_frames(told), ended=True)
         with self._journal.unit() as unit:
             settled = tools.settle(unit, outcomes)
-            if tools.more:
-                return Done((None, False), untold_by(unit, settled + tools.admit_next(unit)))
+            if goes_on:
+                return Done((None, False), untold_by(unit, settled + tools.go_on(unit)))
             tools.close(unit, step)
             return Done((unit.mark(f"llm:{step + 1}"), False), untold_by(unit, [*settled, finish_frame(told)]))
 
@@ -276,14 +282,11 @@ class Turn:
         return [finish_frame(told), *([] if self._title is None else [frames.title(self._title)])]
 
     def _tool_step(self, told: Told, offered: Sequence[Offered]) -> ToolStep:
-        terminal = (self._stages or {}).get("terminalTools")
-        attempt = self.lease.attempt
-        return ToolStep(self.store, self.run, told, offered, self._tool_context, attempt=attempt, terminal=terminal)
-
-    def _tool_context(self, call_id: str) -> ToolContext:
-        return contexts.for_tool(
-            self.run, call_id, store=self.store, cancelled=self._driver.cancelled, emit=self.writer.write_soon
-        )
+        terminal, mode = (self._stages or {}).get("terminalTools"), self._recall.approval_mode
+        rows = CallRows(self.store, self.run, told, terminal=terminal, mode=mode)
+        emit, cancelled = self.writer.write_soon, self._driver.cancelled
+        context = partial(contexts.for_tool, self.run, store=self.store, cancelled=cancelled, emit=emit)
+        return ToolStep(rows, offered, context, attempt=self.lease.attempt)
 
     def _border(self) -> None:
         """Where a run looks whether it was asked to stop; no position is spent on it."""

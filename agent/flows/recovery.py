@@ -11,7 +11,7 @@ from agent.domain import frames
 from agent.domain.runs import Run
 from agent.domain.states import RunStatus
 from agent.errors import GivenUp
-from agent.flows import dispatch, retelling, upkeep
+from agent.flows import approvals, dispatch, retelling, upkeep
 from agent.flows.owners import is_gone, this_process
 from agent.flows.settlement import Leftovers, close_stream, settle_failed, shown_error, told_error
 from agent.flows.takeover import count_crash, shown_of
@@ -27,10 +27,11 @@ logger = logging.getLogger("agent.recovery")
 
 
 def recover(*, queued_for: int = 60, settled: timedelta = LATELY) -> int:
-    """Re-dispatch every lapsed run, and end what was left open; how many runs.
+    """Re-dispatch every lapsed run, expire what nobody has decided in time, end what was left open; how many runs.
 
     Idempotent, and safe in several processes at once: the lease decides who works.
     """
+    approvals.expire_due()
     found = redispatch(queued_for=queued_for)
     _end_streams(settled)
     upkeep.purge_keys()

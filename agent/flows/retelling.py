@@ -13,12 +13,14 @@ from typing import Any
 
 from agent.domain import frames
 from agent.domain.model_calls import Frame
+from agent.domain.results import card_frames, outcome_of, result_of
 from agent.domain.runs import Step
 from agent.domain.snapshots import NumberedFrame
 from agent.flows.answers import Told, finish_frame
 from agent.flows.journal import Unit
 
 ANSWER = "llm:"
+CARDS = frozenset({"approval-requested", "approval-settled"})
 SETTLED = frozenset({"tool-output", "tool-output-error", "tool-output-denied"})
 
 
@@ -31,6 +33,7 @@ class Shown:
     reasoning: str = ""
     announced: set[str] = field(default_factory=set)
     settled: set[str] = field(default_factory=set)
+    cards: set[tuple[str, str]] = field(default_factory=set)  # the kind of a card's frame, and its call
     components: set[str] = field(default_factory=set)
     finished: bool = False
     titled: bool = False
@@ -50,6 +53,8 @@ class Shown:
             self.settled.add(frame["id"])
         elif kind == "ui":
             self.components.add(frame["id"])
+        elif kind in CARDS:
+            self.cards.add((kind, frame["id"]))
         self.finished |= kind == "step-finish"
         self.titled |= kind == "title"
 
@@ -105,14 +110,17 @@ def _rest(told: Told, recorded: Mapping[str, Any], seen: Shown, step: str) -> It
 
 
 def _settled(call: Mapping[str, Any], recorded: Mapping[str, Any], seen: Shown) -> Iterator[Frame]:
-    """The outcome of a call, where it is recorded."""
-    refused = recorded.get(f"persist:toolcall:{call['id']}", {}).get("failure")
-    outcome = {"error": refused} if refused else recorded.get(f"tool:{call['id']}")
+    """The card of a call and its outcome, as far as they are recorded."""
+    call_id = call["id"]
+    persisted, awaited = recorded.get(f"persist:toolcall:{call_id}"), recorded.get(f"await:{call_id}")
+    for frame in card_frames(call_id, persisted, awaited):
+        if (frame["kind"], call_id) not in seen.cards:
+            yield frame
+    outcome = outcome_of(persisted, awaited, recorded.get(f"tool:{call_id}"))
     if outcome is None:
         return
-    if call["id"] not in seen.settled:
-        output, error = outcome.get("output"), outcome.get("error")
-        yield frames.tool_result({"id": call["id"], "name": call["name"], "output": output, "error": error})
+    if call_id not in seen.settled:
+        yield frames.tool_result(result_of(call, outcome))
     yield from _new(({"toolCallId": call["id"], **component} for component in outcome.get("ui") or ()), seen)
 
 

@@ -13,7 +13,7 @@ from agent.conf import agent_settings
 from agent.domain import frames
 from agent.domain.redaction import redacted_trace
 from agent.domain.runs import Run
-from agent.errors import Cancelled, GivenUp, LeaseLost, NotFound
+from agent.errors import Cancelled, GivenUp, LeaseLost, NotFound, Parked
 from agent.flows.driver import Driver
 from agent.flows.loop import Turn
 from agent.flows.owners import this_process
@@ -118,9 +118,9 @@ async def _settled(driver: Driver, turn: Turn, writer: FrameWriter) -> None:
         await turn.play()
         await writer.end()
     except Cancelled:
-        if await in_store(settle_cancelled, turn.run, lease=turn.lease, left=turn.leftovers()):
-            writer.write(frames.cancelled())
-            await writer.end()
+        await _stopped(turn, writer)
+    except Parked:
+        logger.info("run %s waits for a person", turn.run.id)
     except LeaseLost:
         driver.released = driver.leaving and await in_store(_hand_back, driver, turn)
         logger.info("run %s %s", turn.run.id, "was released" if driver.released else "is another worker's now")
@@ -130,13 +130,17 @@ async def _settled(driver: Driver, turn: Turn, writer: FrameWriter) -> None:
         driver.released = await in_store(_let_lapse, turn)
     except Exception as error:
         if await in_store(_thread_is_gone, turn.run, error):
-            if await in_store(settle_cancelled, turn.run, lease=turn.lease, left=turn.leftovers()):
-                writer.write(frames.cancelled())
-                await writer.end()
+            await _stopped(turn, writer)
             return
         logger.error("run %s failed: %s", turn.run.id, redacted_trace(error))  # noqa: TRY400 - without its secrets
         if await in_store(settle_failed, turn.run, error, lease=turn.lease, left=turn.leftovers()):
             await writer.fail(shown_error(error))
+
+
+async def _stopped(turn: Turn, writer: FrameWriter) -> None:
+    if await in_store(settle_cancelled, turn.run, lease=turn.lease, left=turn.leftovers()):
+        writer.write(frames.cancelled())
+        await writer.end()
 
 
 def _hand_back(driver: Driver, turn: Turn) -> bool:

@@ -1,41 +1,71 @@
-"""The tool calls of one step of a turn: admitted, run, and recorded in call order (spec 03 §4 i-m, §6)."""
+"""The tool calls of one step of a turn: admitted, decided, run, and recorded in call order (spec 03 §4 i-m, §6)."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-from pydantic import BaseModel
+from functools import partial
+from typing import Any, cast
 
 from agent.domain import frames
-from agent.domain.commands import RecordToolCall, ToolCallPatch
+from agent.domain.actor import Owner
+from agent.domain.approvals import ApprovalThread
 from agent.domain.model_calls import Frame, Json
+from agent.domain.results import Payload, card_frames, result_of, settled_by
 from agent.domain.runs import Run
-from agent.domain.states import ToolCallStatus, ToolType
+from agent.errors import NotFound
 from agent.flows import events, spans
-from agent.flows.answers import Told
+from agent.flows.call_rows import Call, CallRows
 from agent.flows.journal import Attempt, Unit
-from agent.flows.tools import Offered, Refused, ToolResult, admit, execute
+from agent.flows.preflight import Card, perform, prepare
+from agent.flows.tools import Admitted, Offered, Refused, ToolResult, admit, execute, failed
 from agent.registry import ToolContext
-from agent.store.base import AgentStore
+
+Outcome = ToolResult | Card | None  # of what was pending; None = it is recorded
 
 PARALLEL = frozenset({"read", "skill", "memory"})
-STORED_AS = {"action": ToolType.ACTION, "ask": ToolType.ACTION}
+ACTIONS = frozenset({"action"})  # their preflight and the approval policy are asked
+CHANGED = "The arguments mean something else than when they were approved. Nothing was done."
+UNKNOWN = (
+    "The outcome of this call is unknown: its worker was lost while it ran. Have it checked by a person, and do not "
+    "call it again."
+)
 
 
-@dataclass(slots=True, kw_only=True)
-class Pending:
-    """A call that is to run: its tool, its validated input, and the position of its effect."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preparation:
+    """A call of an action before anybody is asked, and the position of its record."""
 
-    call: dict[str, Any]
-    tool: Offered
-    input: BaseModel
+    call: Call
+    allowed: Admitted
     attempt: Attempt
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """A call that is to run, and the position of its effect; `asked`: somebody had allowed it."""
+
+    call: Call
+    allowed: Admitted
+    attempt: Attempt
+    asked: bool
     terminal: bool  # as it was recorded
-    repeated: bool
+
+    @property
+    def is_lost(self) -> bool:
+        """Begun by a worker that is gone, and not to be begun again."""
+        return self.attempt.repeated and self.allowed.offered.tool.on_lost == "hold"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Waiting:
+    """A call that a person decides about."""
+
+    call: Call
+    allowed: Admitted | Refused
+    asked: Payload  # as it was recorded
 
 
 class ToolStep:
@@ -43,27 +73,24 @@ class ToolStep:
 
     def __init__(
         self,
-        store: AgentStore,
-        run: Run,
-        told: Told,
+        rows: CallRows,
         offered: Sequence[Offered],
         context: Callable[[str], ToolContext],
         *,
         attempt: int,
-        terminal: Collection[str] | None,
     ) -> None:
-        calls: list[dict[str, Any]] = told["toolCalls"]
+        calls = rows.calls
         parallel = all(call["kind"] in PARALLEL for call in calls)
-        self._store, self._run, self._offered, self._context = store, run, offered, context
-        self._attempt, self._declared_terminal = attempt, terminal
-        self._message_id: str = told["messageId"]
+        self._rows, self._store, self._run = rows, rows.store, rows.run
+        self._offered, self._context, self._attempt = offered, context, attempt
         self._order = [call["id"] for call in calls]
         self._batches = deque([calls] if parallel else [[call] for call in calls])
         self._results: dict[str, dict[str, Any]] = {}
+        self._unsaved = False  # there are results that the message lacks
         self._ui: list[Frame] = []
         self._terminal = False
-        self._wrote = False  # this batch's first results, before its bodies ran
-        self.pending: list[Pending] = []
+        self._waiting: Waiting | None = None
+        self._pending: list[Preparation | Body] = []
 
     @property
     def results(self) -> list[dict[str, Any]]:
@@ -72,178 +99,186 @@ class ToolStep:
 
     @property
     def more(self) -> bool:
-        return bool(self._batches)
+        """Whether something is left once what is pending has ended."""
+        prepares = any(isinstance(pending, Preparation) for pending in self._pending)
+        return prepares or self._waiting is not None or bool(self._batches)
 
-    def admit_next(self, unit: Unit) -> list[Frame]:
-        """Record the next batch: refused calls are settled here, the others get the position of their effect."""
-        told, recorded, self.pending = list[Frame](), len(unit.steps), []
-        admitted = [(call, self._admit(unit, call)) for call in self._batches.popleft()]
-        for call, (payload, allowed) in admitted:
-            if payload["branch"] != "run":
-                told += self._take(call, {"error": payload["failure"]})
-            elif not isinstance(allowed, Refused):
-                attempt = unit.mark(f"tool:{call['id']}")
-                self.pending.append(
-                    Pending(
-                        call=call,
-                        tool=allowed[0],
-                        input=allowed[1],
-                        attempt=attempt,
-                        terminal=payload["terminal"],
-                        repeated=attempt.repeated,
-                    )
-                )
-            else:  # recorded as to run, and its tool is gone or closed meanwhile
-                told += self._take(call, unit.write(f"tool:{call['id']}", self._fail_row, call, allowed.message))
-        self._wrote = bool(told) and len(unit.steps) > recorded  # else the message has them, and maybe more
-        if self._wrote:
-            self._store.set_message_tool_results(self._message_id, self.results)
-        if self.pending and self.pending[0].repeated:
-            for again in (each for each in self.pending if not each.attempt.done):
-                events.tool_repeated(self._store, self._run, again.call, attempt=self._attempt)
+    @property
+    def waits_for(self) -> str | None:
+        """The call that somebody has to decide before anything goes on."""
+        return None if self._waiting is None else str(self._waiting.call["id"])
+
+    def go_on(self, unit: Unit) -> list[Frame]:
+        """Record what comes next: the next batch unless something is to run first, and a decision that is there."""
+        told: list[Frame] = []
+        if self._batches and not self._pending and self._waiting is None:
+            told += self._recorded(unit, self._admit_batch)
+        if self._waiting is not None:
+            told += self._recorded(unit, partial(self._decided, self._waiting))
+        self._tell_repeated()
         return told
 
-    async def run(self) -> list[ToolResult | None]:
-        """Run the bodies of the batch, all started in one tick; None for those that are recorded."""
-        return list(await asyncio.gather(*(self._execute(pending) for pending in self.pending)))
+    async def run(self) -> list[Outcome]:
+        """Do what is pending, all started in one tick; None for what is recorded."""
+        return list(await asyncio.gather(*(self._do(pending) for pending in self._pending)))
 
-    def ends_turn(self, outcomes: Sequence[ToolResult | None]) -> bool:
+    def ends_turn(self, outcomes: Sequence[Outcome]) -> bool:
         """Whether a terminal tool has succeeded: then nobody asks the model again."""
+        pairs = zip(self._pending, outcomes, strict=True)
         return self._terminal or any(
-            pending.terminal and _succeeded(pending, outcome)
-            for pending, outcome in zip(self.pending, outcomes, strict=True)
+            isinstance(pending, Body) and pending.terminal and _succeeded(pending, outcome)
+            for pending, outcome in pairs
         )
 
-    def settle(self, unit: Unit, outcomes: Sequence[ToolResult | None]) -> list[Frame]:
+    def settle(self, unit: Unit, outcomes: Sequence[Outcome]) -> list[Frame]:
         """Record the outcomes in call order, with the complete results of the message."""
+        return self._recorded(unit, partial(self._settle_all, outcomes))
+
+    def _settle_all(self, outcomes: Sequence[Outcome], unit: Unit) -> list[Frame]:
         told: list[Frame] = []
-        for pending, outcome in zip(self.pending, outcomes, strict=True):
-            payload = unit.settle(pending.attempt, self._record, pending, outcome)
-            told += self._take(pending.call, payload)
-        if any(self._wrote or not pending.attempt.done for pending in self.pending):
-            self._store.set_message_tool_results(self._message_id, self.results)
+        done, self._pending = self._pending, []
+        for pending, outcome in zip(done, outcomes, strict=True):
+            if isinstance(pending, Body):
+                payload = unit.settle(pending.attempt, self._settle, pending, outcome)
+                told += self._take(pending.call, payload)
+            else:
+                payload = unit.settle(pending.attempt, self._prepared, pending, outcome)
+                told += self._branch(unit, pending.call, pending.allowed, payload)
         return told
 
     def close(self, unit: Unit, step: int) -> bool:
         """Record the step's outputs; True when a terminal tool succeeded."""
-        outputs = unit.write(f"persist:tool-outputs:{step}", self._outputs)
+        components = frames.stored_ui(self._ui)
+        outputs = unit.write(f"persist:tool-outputs:{step}", self._rows.close, components, terminal=self._terminal)
         return bool(outputs["terminal"])
 
-    def _admit(self, unit: Unit, call: dict[str, Any]) -> tuple[dict[str, Any], tuple[Offered, BaseModel] | Refused]:
-        allowed = admit(self._offered, call["name"], call["input"])
-        payload = unit.write(f"persist:toolcall:{call['id']}", self._persist, call, allowed)
-        return payload, allowed
+    def _admit_batch(self, unit: Unit) -> list[Frame]:
+        """Record the next batch: refused calls are settled here, the others get the position of what they need."""
+        told: list[Frame] = []
+        calls = [(call, admit(self._offered, call["name"], call["input"])) for call in self._batches.popleft()]
+        recorded = [(call, allowed, self._persist(unit, call, allowed)) for call, allowed in calls]
+        for call, allowed, payload in recorded:
+            if payload is not None:
+                told += self._branch(unit, call, allowed, payload)
+        return told
 
-    def _persist(self, call: dict[str, Any], allowed: tuple[Offered, BaseModel] | Refused) -> dict[str, Any]:
-        refused = isinstance(allowed, Refused)
-        self._store.record_tool_call(
-            RecordToolCall(
-                id=call["id"],
-                provider_call_id=call["providerCallId"],
-                message_id=self._message_id,
-                thread_id=self._run.thread_id,
-                run_id=self._run.id,
-                actor_ref=self._run.actor.ref,
-                tenant_ref=self._run.actor.tenant_ref,
-                agent_name=self._run.agent_name,
-                tool_name=call["name"],
-                tool_type=STORED_AS.get(call["kind"], ToolType.READ),
-                input=call["input"] if isinstance(allowed, Refused) else allowed[1].model_dump(mode="json"),
-                status=ToolCallStatus.FAILED if refused else ToolCallStatus.RUNNING,
-                error=allowed.message if isinstance(allowed, Refused) else None,
-                executed_by_ref=None if refused else self._run.actor.ref,
-            )
-        )
+    def _tell_repeated(self) -> None:
+        """Bodies that were begun before a crash: parallel ones stand under the marker of the first."""
+        bodies = [each for each in self._pending if isinstance(each, Body)]
+        if bodies and bodies[0].attempt.repeated and not bodies[0].is_lost:
+            for body in (each for each in bodies if not each.attempt.done):
+                events.tool_repeated(self._store, self._run, body.call, attempt=self._attempt)
+
+    def _persist(self, unit: Unit, call: Call, allowed: Admitted | Refused) -> Payload | None:
+        """The record of a call; None when the host has to be asked first."""
+        name = f"persist:toolcall:{call['id']}"
         if isinstance(allowed, Refused):
-            self._settled(call, ToolCallStatus.FAILED)
-            return {"kind": call["kind"], "branch": "refused", "failure": allowed.message}
-        return {"kind": call["kind"], "branch": "run", "terminal": self._is_terminal(allowed[0])}
+            known = any(each.spec.name == call["name"] for each in self._offered)
+            return _payload(unit.write(name, self._rows.refuse, call, allowed.message, known=known))
+        if call["kind"] not in ACTIONS:
+            return _payload(unit.write(name, self._rows.begin, call, allowed))
+        attempt = unit.mark(name, counted=False)
+        if attempt.done:
+            return _payload(attempt.payload())
+        self._pending.append(Preparation(call=call, allowed=allowed, attempt=attempt))
+        return None
 
-    def _is_terminal(self, offered: Offered) -> bool:
-        """As the run's start recorded it; a run from before that was recorded goes by today's declaration."""
-        names = self._declared_terminal
-        return offered.tool.terminal if names is None else offered.tool.name in names
+    def _branch(self, unit: Unit, call: Call, allowed: Admitted | Refused, payload: Payload) -> list[Frame]:
+        """Where a recorded call goes: it is over, it waits for somebody, or it runs."""
+        card = card_frames(call["id"], payload, None)
+        if (settled := settled_by(payload)) is not None:
+            return card + self._take(call, settled)
+        if payload["branch"] == "approval":
+            self._waiting = Waiting(call=call, allowed=allowed, asked=payload)
+            return card
+        return card + self._start(unit, call, allowed, payload)
 
-    def _fail_row(self, call: dict[str, Any], failure: str) -> dict[str, Any]:
-        self._store.update_tool_call(call["id"], ToolCallPatch(status=ToolCallStatus.FAILED, error=failure))
-        self._settled(call, ToolCallStatus.FAILED)
-        return {"error": failure, "ms": 0}
+    def _start(self, unit: Unit, call: Call, allowed: Admitted | Refused, persisted: Payload) -> list[Frame]:
+        name = f"tool:{call['id']}"
+        if isinstance(allowed, Refused):  # it was recorded as to run, and its tool is gone or closed meanwhile
+            return self._take(call, unit.write(name, self._rows.fail, call, allowed.message))
+        attempt = unit.mark(name)
+        asked, terminal = "approver" in persisted, persisted["terminal"]
+        self._pending.append(Body(call=call, allowed=allowed, attempt=attempt, asked=asked, terminal=terminal))
+        return []
 
-    def _settled(self, call: dict[str, Any], status: ToolCallStatus, *, ms: int | None = None) -> None:
-        """Tell that a call is over. The name of a tool that does not exist is the model's own word: it is not told."""
-        known = any(each.spec.name == call["name"] for each in self._offered)
-        told = call if known else {**call, "name": None}
-        stored_as = STORED_AS.get(call["kind"], ToolType.READ)
-        events.tool_settled(self._store, self._run, told, tool_type=stored_as, status=status, ms=ms)
+    def _decided(self, waiting: Waiting, unit: Unit) -> list[Frame]:
+        """Record the decision of the call that waits, if it is there; what was approved is what runs."""
+        payload = self._decision(unit, waiting.call)
+        if payload is None:
+            return []
+        self._waiting, call_id = None, waiting.call["id"]
+        card = card_frames(call_id, None, payload)
+        if payload["status"] != "approved":
+            return card + self._take(waiting.call, payload)
+        allowed = waiting.allowed
+        if isinstance(allowed, Admitted) and not unit.holds(f"tool:{call_id}"):
+            approved = self._store.tool_call_input(call_id)
+            if allowed.input.model_dump(mode="json") != approved:
+                allowed = Refused(code="changed", message=CHANGED)
+        return card + self._start(unit, waiting.call, allowed, waiting.asked)
 
-    async def _execute(self, pending: Pending) -> ToolResult | None:
+    def _decision(self, unit: Unit, call: Call) -> Payload | None:
+        name, row = f"await:{call['id']}", None
+        if not unit.holds(name):
+            row = self._store.get_tool_call(call["id"])
+            if row is None:
+                raise NotFound  # with its conversation
+            if row.decision is None:
+                return None
+        return _payload(unit.write(name, lambda: self._rows.decided(call, row)))
+
+    async def _do(self, pending: Preparation | Body) -> Outcome:
         if pending.attempt.done:
             return None
-        work = execute(pending.tool.tool, pending.input, self._context(pending.call["id"]))
-        return await spans.executed(self._run, pending.call, work)
+        tool, given = pending.allowed.offered.tool, pending.allowed.input
+        context = self._context(pending.call["id"])
+        if isinstance(pending, Preparation):
+            return await prepare(tool, given, context, thread=_thread_of(self._run))
+        if pending.is_lost:
+            return failed("outcome_unknown", UNKNOWN)
+        work = perform if pending.call["kind"] in ACTIONS else execute
+        return await spans.executed(self._run, pending.call, work(tool, given, context))
 
-    def _record(self, pending: Pending, outcome: ToolResult | None) -> dict[str, Any]:
+    def _prepared(self, pending: Preparation, outcome: Outcome) -> dict[str, Any]:
         assert outcome is not None
-        failed = outcome.error is not None
-        status = ToolCallStatus.FAILED if failed else ToolCallStatus.AUTO_EXECUTED
-        self._store.update_tool_call(
-            pending.call["id"],
-            ToolCallPatch(
-                status=status,
-                output=outcome.output,
-                error=outcome.detail or outcome.error,
-                execution_ms=outcome.ms,
-            ),
-        )
-        self._settled(pending.call, status, ms=outcome.ms)
-        payload: dict[str, Json] = {"error": outcome.error} if failed else {"output": outcome.output}
-        return {
-            **payload,
-            "ms": outcome.ms,
-            "ui": [*outcome.ui, *_spoken(pending.call["id"], outcome.text)],
-            "terminal": pending.terminal,
-        }
+        return self._rows.prepared(pending.call, pending.allowed, outcome)
 
-    def _take(self, call: dict[str, Any], payload: dict[str, Any]) -> list[Frame]:
+    def _settle(self, pending: Body, outcome: Outcome) -> dict[str, Any]:
+        assert isinstance(outcome, ToolResult)
+        return self._rows.settle(pending.call, outcome, asked=pending.asked, terminal=pending.terminal)
+
+    def _take(self, call: Call, payload: Payload) -> list[Frame]:
         """Put a recorded outcome among the results; its frames."""
         call_id = call["id"]
-        self._results[call_id] = result = _result(call, payload)
-        self._terminal |= "error" not in payload and bool(payload.get("terminal"))
+        self._results[call_id] = result = result_of(call, payload)
+        self._unsaved = True
+        self._terminal |= not {"error", "denied"} & payload.keys() and bool(payload.get("terminal"))
         shown = [{"kind": "ui", "toolCallId": call_id, **component} for component in payload.get("ui") or ()]
         self._ui += [frame for frame in shown if frame not in self._ui]
         return [frames.tool_result(result), *shown]
 
-    def _outputs(self) -> dict[str, Any]:
-        components = frames.stored_ui(self._ui)
-        if components and "message_ui" in self._store.capabilities:
-            self._store.set_message_ui(self._message_id, components)
-        return {"messageIds": [self._message_id], "terminal": self._terminal}
+    def _recorded(self, unit: Unit, work: Callable[[Unit], list[Frame]]) -> list[Frame]:
+        """Do it; what it records is kept on the message and told, unless all of it was recorded before."""
+        recorded = len(unit.steps)
+        told = work(unit)
+        is_new = len(unit.steps) > recorded
+        if self._unsaved and is_new:
+            self._rows.save(self.results)
+        self._unsaved = False
+        return told if is_new else []
 
 
-def _spoken(call_id: str, text: str | None) -> list[dict[str, Json]]:
-    """A presentation that is only words, kept and shown like any component of its call."""
-    if not text:
-        return []
-    return [
-        {
-            "id": f"{call_id}:text",
-            "component": "text",
-            "props": {"text": text},
-            "fallbackText": text,
-            "toolCallId": call_id,
-        }
-    ]
+def _succeeded(pending: Body, outcome: Outcome) -> bool:
+    if isinstance(outcome, ToolResult):
+        return outcome.succeeded
+    return not {"error", "denied"} & dict(pending.attempt.payload()).keys()
 
 
-def _succeeded(pending: Pending, outcome: ToolResult | None) -> bool:
-    return outcome.error is None if outcome is not None else "error" not in dict(pending.attempt.payload())
+def _thread_of(run: Run) -> ApprovalThread:
+    owner = Owner(run.actor.ref, run.actor.tenant_ref)
+    return ApprovalThread(id=run.thread_id, owner=owner, run_id=run.id, agent_name=run.agent_name)
 
 
-def _failed(call: dict[str, Any], failure: str) -> dict[str, Any]:
-    return {"id": call["id"], "name": call["name"], "output": None, "error": failure}
-
-
-def _result(call: dict[str, Any], payload: dict[str, Any]) -> dict[str, Any]:
-    if "error" in payload:
-        return _failed(call, payload["error"])
-    return {"id": call["id"], "name": call["name"], "output": payload["output"]}
+def _payload(recorded: Json) -> Payload:
+    return cast("Payload", recorded)

@@ -8,17 +8,18 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel
 
 from agent.conf import agent_settings
-from agent.db import in_db, in_tool, is_transient
+from agent.db import in_db, is_transient
 from agent.domain import frames
 from agent.domain.model_calls import Frame, Json, ToolSpec
 from agent.domain.redaction import redact, redacted_trace
 from agent.domain.text import clean_text
 from agent.errors import ToolError
+from agent.flows import host_code
 from agent.flows.gates import asks_host, listed, open_tools
 from agent.flows.outputs import NotJson, as_json
 from agent.flows.reads import ReadOnly
@@ -30,6 +31,7 @@ ATTEMPTS = 2  # of a body that a transient database error stops
 PAUSE_SECONDS = 0.15
 SHOWN_NAME = 64
 
+T = TypeVar("T")
 Pause = Callable[[float], Awaitable[None]]
 
 
@@ -65,9 +67,14 @@ class ToolResult:
     error: str | None = None
     error_code: str | None = None  # tool_failed, tool_timeout or output_not_json
     detail: str | None = None
+    denied: str | None = None  # by a preflight: why nothing was done
     ms: int = 0
     ui: tuple[dict[str, Json], ...] = ()
     text: str | None = None
+
+    @property
+    def succeeded(self) -> bool:
+        return self.error is None and self.denied is None
 
 
 async def offer(
@@ -111,21 +118,43 @@ async def execute(
     started = time.monotonic()
     shown = _Shown(ctx, asyncio.get_running_loop())
     told = replace(ctx, emit=shown.emit, store=ReadOnly(ctx.store))
-    work = asyncio.ensure_future(_attempts(tool, arguments, told, pause))
+    try:
+        result = await in_time(
+            tool,
+            ctx,
+            partial(tool.call, arguments, told),
+            lambda answer: succeeded(tool, arguments, answer, told),
+            runs_async=tool.runs_async,
+            pause=pause,
+        )
+    finally:
+        shown.close()
+    return replace(result, ms=round((time.monotonic() - started) * 1000), ui=shown.components(result.ui))
+
+
+async def in_time(
+    tool: ToolDefinition,
+    ctx: ToolContext,
+    call: Callable[[], object],
+    then: Callable[[object], T],
+    *,
+    runs_async: bool,
+    pause: Pause = asyncio.sleep,
+) -> T | ToolResult:
+    """What `then` makes of the answer of a tool's own code; a failed result when it raises or takes too long."""
+    work = asyncio.ensure_future(_attempts(tool, ctx, call, then, runs_async=runs_async, pause=pause))
     timeout = tool.timeout if tool.timeout is not None else agent_settings().tool_timeout_seconds
     try:
         done, _ = await asyncio.wait({work}, timeout=timeout)
     except asyncio.CancelledError:
         work.cancel()  # the worker itself stops: nothing is left running behind it
         raise
-    finally:
-        shown.close()
-    if done:
-        result = _outcome(work, tool, ctx)
-    else:
+    if not done:
         _leave(work, tool, ctx)
-        result = _failed("tool_timeout", f'The tool "{tool.name}" did not answer within {timeout:g} seconds.')
-    return replace(result, ms=round((time.monotonic() - started) * 1000), ui=shown.components(result.ui))
+        return failed("tool_timeout", f'The tool "{tool.name}" did not answer within {timeout:g} seconds.')
+    if work.cancelled():  # one that cancelled itself has failed like any other
+        return _raised(asyncio.CancelledError("the tool cancelled itself"), tool, ctx)
+    return work.result()
 
 
 class _Shown:
@@ -158,10 +187,18 @@ class _Shown:
         return (*frames.stored_ui(self._frames), *presented)
 
 
-async def _attempts(tool: ToolDefinition, arguments: BaseModel, ctx: ToolContext, pause: Pause) -> ToolResult:
+async def _attempts(
+    tool: ToolDefinition,
+    ctx: ToolContext,
+    call: Callable[[], object],
+    then: Callable[[object], T],
+    *,
+    runs_async: bool,
+    pause: Pause,
+) -> T | ToolResult:
     for attempt in range(1, ATTEMPTS + 1):
-        ended = await _body(tool, arguments, ctx)
-        if isinstance(ended, ToolResult):
+        ended = await host_code.ended(call, then, runs_async=runs_async)
+        if not isinstance(ended, BaseException):
             return ended
         if not is_transient(ended) or attempt == ATTEMPTS:
             return _raised(ended, tool, ctx)
@@ -170,55 +207,12 @@ async def _attempts(tool: ToolDefinition, arguments: BaseModel, ctx: ToolContext
     raise AssertionError("unreachable")
 
 
-async def _body(tool: ToolDefinition, arguments: BaseModel, ctx: ToolContext) -> ToolResult | BaseException:
-    """One attempt. What it raises is a value here: an exception would not cross every thread and future unharmed."""
-    if tool.runs_async:
-        return await _awaited(tool, arguments, partial(tool.call, arguments, ctx), ctx)
-    ended = await in_tool(_called, tool, arguments, ctx)
-    if isinstance(ended, _Later):  # a plain function that answers a coroutine
-        return await _awaited(tool, arguments, lambda: ended.value, ctx)
-    return ended
-
-
-class _Later(NamedTuple):
-    value: Awaitable[object]
-
-
-def _called(tool: ToolDefinition, arguments: BaseModel, ctx: ToolContext) -> ToolResult | BaseException | _Later:
-    try:
-        answer = tool.call(arguments, ctx)
-        if isinstance(answer, Awaitable):
-            return _Later(answer)
-        return _succeeded(tool, arguments, answer, ctx)
-    except BaseException as error:
-        return _unless_signal(error)
-
-
-async def _awaited(
-    tool: ToolDefinition, arguments: BaseModel, start: Callable[[], object], ctx: ToolContext
-) -> ToolResult | BaseException:
-    try:
-        answer = start()
-        if isinstance(answer, Awaitable):
-            answer = await answer
-        return _succeeded(tool, arguments, answer, ctx)
-    except asyncio.CancelledError:
-        raise
-    except BaseException as error:
-        return _unless_signal(error)
-
-
-def _unless_signal(error: BaseException) -> BaseException:
-    if getattr(error, "agent_signal", False):
-        raise error
-    return error
-
-
-def _succeeded(tool: ToolDefinition, arguments: BaseModel, answer: object, ctx: ToolContext) -> ToolResult:
+def succeeded(tool: ToolDefinition, arguments: BaseModel, answer: object, ctx: ToolContext) -> ToolResult:
+    """The result that an answer is, with its presentation."""
     try:
         output = as_json(answer)
     except NotJson as error:
-        return _failed("output_not_json", f'The answer of the tool "{tool.name}" cannot be written as JSON: {error}.')
+        return failed("output_not_json", f'The answer of the tool "{tool.name}" cannot be written as JSON: {error}.')
     shown = _presented(tool, arguments, answer, ctx)
     ui = tuple(_component(each, ctx) for each in shown.ui)
     return ToolResult(output=output, text=shown.text, ui=ui)
@@ -232,7 +226,7 @@ def _presented(tool: ToolDefinition, arguments: BaseModel, answer: object, ctx: 
         shown = tool.present(arguments, answer) or Presentation()
         return Presentation(shown.text, [as_json(dict(each)) for each in shown.ui])
     except Exception as error:
-        _unless_signal(error)
+        host_code.unless_signal(error)
         log.warning(
             "The presentation of tool %s (call %s) failed: %s", tool.name, ctx.tool_call_id, redacted_trace(error)
         )
@@ -245,40 +239,34 @@ def _component(component: object, ctx: ToolContext) -> dict[str, Json]:
     return {"id": default, **given, "toolCallId": ctx.tool_call_id}
 
 
-def _outcome(work: asyncio.Future[ToolResult], tool: ToolDefinition, ctx: ToolContext) -> ToolResult:
-    """The body's result; one that cancelled itself has failed like any other."""
-    if work.cancelled():
-        return _raised(asyncio.CancelledError("the tool cancelled itself"), tool, ctx)
-    return work.result()
-
-
 def _raised(error: BaseException, tool: ToolDefinition, ctx: ToolContext) -> ToolResult:
     """A ToolError speaks to the model; of anything else the model learns only that it happened."""
     if isinstance(error, ToolError):
-        return _failed(error.code, error.message)
+        return failed(error.code, error.message)
     log.error("Tool %s (call %s) failed: %s", tool.name, ctx.tool_call_id, redacted_trace(error))
     message = f'The tool "{tool.name}" failed unexpectedly. Nothing more is known of it.'
-    return replace(_failed("tool_failed", message), detail=redact(f"{type(error).__name__}: {error}"))
+    return replace(failed("tool_failed", message), detail=redact(f"{type(error).__name__}: {error}"))
 
 
-def _failed(code: str, message: str) -> ToolResult:
+def failed(code: str, message: str) -> ToolResult:
+    """A failure that the model is told of in this sentence."""
     return ToolResult(error=message, error_code=code)
 
 
-_left: set[asyncio.Future[ToolResult]] = set()  # a task that nobody holds may vanish in mid-work
+_left: set[asyncio.Future[Any]] = set()  # a task that nobody holds may vanish in mid-work
 
 
-def _leave(work: asyncio.Future[ToolResult], tool: ToolDefinition, ctx: ToolContext) -> None:
+def _leave(work: asyncio.Future[T], tool: ToolDefinition, ctx: ToolContext) -> None:
     """Nobody waits any more, and nobody kills the work; how it ends is in the log."""
 
-    def ended(late: asyncio.Future[ToolResult]) -> None:
+    def ended(late: asyncio.Future[T]) -> None:
         _left.discard(late)
         if not late.cancelled():
             log.warning(
                 "Tool %s (call %s) ended after its timeout: %s",
                 tool.name,
                 ctx.tool_call_id,
-                "failed" if late.exception() or late.result().error else "done",
+                "failed" if late.exception() or getattr(late.result(), "error", None) else "done",
             )
 
     _left.add(work)

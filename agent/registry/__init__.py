@@ -17,6 +17,7 @@ from agent.registry.context import (
     ready,
 )
 from agent.registry.definitions import UNNAMED, AgentDefinition, PersonaDefinition, ToolDefinition
+from agent.registry.names import human_name
 from agent.registry.personas import persona
 from agent.registry.providers import ProviderChoice, default_provider_name, provider_for, provider_named
 from agent.registry.schema import InvalidInput
@@ -44,6 +45,7 @@ __all__ = [
     "completed",
     "default_provider_name",
     "denied",
+    "human_name",
     "import_path",
     "isolated_registry",
     "persona",

@@ -150,14 +150,20 @@ class Preflight:
     output: object = None
 
 
-def ready(confirmation: Confirm | None = None) -> Preflight:
-    """Nothing is in the way. A confirmation is shown as it stands, in place of the tool's own."""
+def ready(confirmation: Confirm | Mapping[str, str] | None = None) -> Preflight:
+    """Nothing is in the way. A confirmation of title, verb, detail? is shown as it stands, not the tool's own."""
+    if isinstance(confirmation, Mapping):
+        confirmation = Confirm(**confirmation)
+    if confirmation is not None and not all(isinstance(text, str) for text in confirmation.texts().values()):
+        raise TypeError("a confirmation is made of texts")
     return Preflight(answer="ready", confirmation=confirmation)
 
 
 def denied(reason: str) -> Preflight:
     """It must not be done; the reason is told to the model."""
-    return Preflight(answer="denied", reason=reason)
+    if not str(reason).strip():
+        raise ValueError("a denial has a reason")
+    return Preflight(answer="denied", reason=str(reason))
 
 
 def completed(output: object) -> Preflight:

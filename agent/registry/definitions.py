@@ -99,6 +99,10 @@ class ToolDefinition:
         return is_async(self.body)
 
     @cached_property
+    def preflights_async(self) -> bool:
+        return is_async(self.preflight)
+
+    @cached_property
     def problems(self) -> tuple[str, ...]:
         """What keeps it from being used, one sentence each."""
         return tuple(f"Tool {self.name!r} ({self.origin}): {text}." for text in self._problems())

@@ -96,8 +96,15 @@ class Drivers:
             self._loop.close()
 
     async def _drive(self, run_id: str) -> bool:
-        if run_id in self._drivers:
+        if (known := self._drivers.get(run_id)) is not None:
+            known.asked_again = True  # it may be parking at this moment, and a decision must not be missed
             return False
+        driver = await self._driven(run_id)
+        while driver.asked_again and not driver.released:
+            driver = await self._driven(run_id)
+        return driver.released
+
+    async def _driven(self, run_id: str) -> Driver:
         driver = self._drivers[run_id] = Driver(run_id)
         if self._leaving:  # a hand-over that did not see this one yet
             driver.hand_over()
@@ -107,4 +114,4 @@ class Drivers:
             logger.exception("run %s could not be driven", run_id)
         finally:
             del self._drivers[run_id]
-        return driver.released
+        return driver

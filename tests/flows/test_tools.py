@@ -167,10 +167,8 @@ def test_a_persona_narrows_the_agents_list(registry: Registry) -> None:
     assert names(registry, allowed_tools=frozenset()) == []
 
 
-def test_an_action_is_declared_and_neither_offered_nor_callable(registry: Registry) -> None:
-    gated(kind="action")
-    assert registry.problems() == []
-    assert registry.tool("gate") is not None
+def test_an_action_passes_the_same_gates(registry: Registry) -> None:
+    gated(kind="action", roles=("lead",))
     assert names(registry) == []
     refused = admit(asyncio.run(offered(registry)), "gate", {"account": "a"})
     assert isinstance(refused, Refused)
@@ -673,7 +671,9 @@ def test_agents_are_listed_for_those_they_are_open_to(registry: Registry) -> Non
 def test_tools_are_listed_by_the_gates_of_the_run(registry: Registry) -> None:
     gated()
     tool(name="hidden", roles=["boss"])(type("Hidden", (Tool,), {"__doc__": "H.", "execute": lambda self: None}))
-    tool(name="pay", kind="action")(type("Pay", (Tool,), {"__doc__": "P.", "execute": lambda self: None}))
+    tool(name="pay", kind="action", roles=["boss"])(
+        type("Pay", (Tool,), {"__doc__": "P.", "execute": lambda self: None})
+    )
     for asked in ("desk", "*", None):
         (only,) = catalogue.tools_for(ALICE, asked)
         assert (only["name"], only["kind"], only["description"]) == ("gate", "read", "A gated tool.")

@@ -1,0 +1,126 @@
+"""What people decide about blocking calls (spec 07 §4): one way for every channel, and one trail of who and why."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import cast
+
+from agent.conf import agent_settings
+from agent.domain.actor import Actor, Owner
+from agent.domain.commands import ToolDecision
+from agent.domain.decisions import digest_of
+from agent.domain.snapshots import DecisionAnswer, ToolCall
+from agent.domain.states import OPEN_TOOL_CALL, TERMINAL_RUN, ToolCallDecision, ToolCallStatus
+from agent.errors import AlreadyDecided, ApprovalExpired, CardChanged, IsProposal, NotAllowed, NotFound, RunNotActive
+from agent.flows import dispatch
+from agent.flows.settlement import FAILED
+from agent.spi import ApprovalPolicy
+from agent.store import get_store
+from agent.store.base import AgentStore
+
+
+def approve(actor: Actor, call_id: str, *, digest: str | None = None, via: str = "web", remember: bool = False) -> None:
+    """Let the call run. The same decision again changes nothing, and the first decider stays.
+
+    Raises `NotFound`, `NotAllowed`, and `Conflict`s: `IsProposal`, `CardChanged`, `AlreadyDecided`, `RunNotActive`,
+    `ApprovalExpired`.
+    """
+    _decide(actor, call_id, ToolCallDecision.APPROVED, digest=digest, via=via, remember=remember)
+
+
+def reject(
+    actor: Actor, call_id: str, *, reason: str | None = None, digest: str | None = None, via: str = "web"
+) -> None:
+    """Refuse the call; the reason is told to the model. Raises as `approve` does."""
+    _decide(actor, call_id, ToolCallDecision.REJECTED, digest=digest, via=via, reason=reason)
+
+
+def expire_due() -> int:
+    """Expire what nobody has decided in time, and wake the runs that wait for it; how many. Idempotent."""
+    store, found = get_store(), 0
+    if "tool_calls" not in store.capabilities:
+        return 0
+    while _expire_one(store):
+        found += 1
+    return found
+
+
+def _expire_one(store: AgentStore) -> bool:
+    """Each in a unit of its own, so that no two rows of different runs are ever locked together."""
+    with store.atomic():
+        expired = store.expire_tool_calls(store.clock(), limit=1)
+        for _, run_id in expired:
+            wake(store, run_id)
+    return bool(expired)
+
+
+def may_decide(actor: Actor, approver: str | None, scope: Owner) -> bool:
+    """Whether the site's policy counts the actor among those who answer to `approver`."""
+    policy = cast("ApprovalPolicy", agent_settings().approval_policy)
+    return approver is not None and policy.can_decide(actor, approver, scope)
+
+
+def wake(store: AgentStore, run_id: str | None) -> None:
+    """Have the run go on with what it waited for, once this unit is committed."""
+    if run_id is not None and store.wake_run(run_id):
+        store.on_commit(partial(dispatch.run, run_id))
+
+
+def _decide(
+    actor: Actor,
+    call_id: str,
+    word: ToolCallDecision,
+    *,
+    digest: str | None,
+    via: str,
+    reason: str | None = None,
+    remember: bool = False,
+) -> None:
+    store = get_store()
+    call = _decidable(store, actor, call_id, digest)
+    decision = ToolDecision(decision=word, actor=actor, via=via, reason=reason, remember=remember)
+    with store.atomic():
+        over = _is_over(store, call)
+        answer = store.decide_tool_call(call_id, decision)
+        if answer.status == "applied" or (answer.status == "expired" and call.decision is None):
+            wake(store, answer.run_id)
+    _refuse_unless_taken(answer, over=over)
+
+
+def _decidable(store: AgentStore, actor: Actor, call_id: str, digest: str | None) -> ToolCall:
+    """The call as the actor may decide it and was shown it."""
+    call, owner = store.get_tool_call(call_id), store.owner_of_tool_call(call_id)
+    if call is None or owner is None:
+        raise NotFound
+    if not (may_decide(actor, call.approver, owner) or (call.approver is None and actor.same_as(owner))):
+        raise NotAllowed
+    if call.status == ToolCallStatus.PROPOSED:
+        raise IsProposal
+    if digest is not None and digest != digest_of(call):
+        raise CardChanged
+    return call
+
+
+def _is_over(store: AgentStore, call: ToolCall) -> bool:
+    """Whether the call's run is over, which settles a card that it left open."""
+    if call.run_id is None or "runs" not in store.capabilities:
+        return False
+    run = store.get_run(call.run_id)
+    over = run is None or run.status in TERMINAL_RUN
+    if over and call.status in OPEN_TOOL_CALL:
+        store.fail_unsettled_tool_calls(call.run_id, FAILED)
+    return over
+
+
+def _refuse_unless_taken(answer: DecisionAnswer, *, over: bool) -> None:
+    match answer.status:
+        case "applied" | "unchanged":
+            return
+        case "not_found":
+            raise NotFound
+        case "expired":
+            raise ApprovalExpired
+        case _ if answer.decision is not None:
+            raise AlreadyDecided
+        case _:
+            raise RunNotActive if over else AlreadyDecided

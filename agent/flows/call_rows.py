@@ -1,0 +1,213 @@
+"""The rows of a step's tool calls: each method is what one journal step writes, and answers its payload."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from agent.domain.clock import wire_time
+from agent.domain.commands import RecordToolCall, ToolCallPatch
+from agent.domain.decisions import card_digest, card_status
+from agent.domain.model_calls import Json
+from agent.domain.results import denial
+from agent.domain.runs import Run
+from agent.domain.snapshots import ToolCall
+from agent.domain.states import ToolCallDecision, ToolCallStatus, ToolType
+from agent.domain.transcript import refusal
+from agent.flows import events
+from agent.flows.answers import Told
+from agent.flows.preflight import Card
+from agent.flows.tools import Admitted, ToolResult
+from agent.store.base import AgentStore
+
+STORED_AS: Mapping[str, ToolType] = {"action": ToolType.ACTION, "ask": ToolType.ACTION}
+REMEMBERED = "remembered"
+
+Call = dict[str, Any]
+Payload = dict[str, Json]
+
+
+class CallRows:
+    """Writes the rows of one answer's calls.
+
+    `terminal` and `mode` are as the run recorded them; a run from before `terminal` was goes by today's declarations.
+    """
+
+    def __init__(self, store: AgentStore, run: Run, told: Told, *, terminal: Collection[str] | None, mode: str) -> None:
+        self.store, self.run, self.calls = store, run, list(told["toolCalls"])
+        self._message_id: str = told["messageId"]
+        self._terminal, self._mode = terminal, mode
+
+    def refuse(self, call: Call, failure: str, *, known: bool) -> Payload:
+        """A call that fails before it runs; the name of a tool that does not exist is the model's own word."""
+        self._record(call, call["input"], ToolCallStatus.FAILED, error=failure)
+        self._tell(call if known else {**call, "name": None}, ToolCallStatus.FAILED)
+        return {"kind": call["kind"], "branch": "refused", "failure": failure}
+
+    def begin(self, call: Call, allowed: Admitted) -> Payload:
+        """A call that nobody has to decide."""
+        self._record(call, _dumped(allowed.input), ToolCallStatus.RUNNING, executed_by_ref=self.run.actor.ref)
+        return {"kind": call["kind"], "branch": "run", "terminal": self._is_terminal(allowed)}
+
+    def prepared(self, call: Call, allowed: Admitted, found: Card | ToolResult) -> Payload:
+        """An action after its preflight: settled, to run, or waiting for a person."""
+        mode = allowed.offered.tool.approval_mode or self._mode
+        if isinstance(found, Card):
+            told = self._carded(call, allowed, found)
+        else:
+            told = self._settled_early(call, allowed, found)
+        return {"kind": call["kind"], "mode": mode, **told}
+
+    def decided(self, call: Call, row: ToolCall | None) -> Payload:
+        """What was decided; a refusal settles the call."""
+        assert row is not None
+        told: Payload = {
+            "status": card_status(row),
+            "approver": row.approver,
+            "decidedBy": row.executed_by_ref,
+            "decidedVia": row.decided_via,
+            "remember": row.remember or None,
+            "reason": row.decision_reason,
+        }
+        told = {name: value for name, value in told.items() if value is not None}
+        if row.decision == ToolCallDecision.APPROVED:
+            return told
+        self._tell(call, ToolCallStatus(row.status))
+        return {**told, **refusal(row.status, row.decision_reason)}
+
+    def fail(self, call: Call, failure: str) -> Payload:
+        """A call that was to run and cannot any more."""
+        self.store.update_tool_call(call["id"], ToolCallPatch(status=ToolCallStatus.FAILED, error=failure))
+        self._tell(call, ToolCallStatus.FAILED)
+        return {"error": failure, "ms": 0}
+
+    def settle(self, call: Call, outcome: ToolResult, *, asked: bool, terminal: bool) -> Payload:
+        """The outcome of a body; `asked`: somebody had allowed it."""
+        done = ToolCallStatus.EXECUTED if asked else ToolCallStatus.AUTO_EXECUTED
+        status = done if outcome.succeeded else ToolCallStatus.FAILED
+        self.store.update_tool_call(
+            call["id"],
+            ToolCallPatch(
+                status=status,
+                output=outcome.output,
+                error=outcome.detail or outcome.error or outcome.denied,
+                execution_ms=outcome.ms,
+            ),
+        )
+        self._tell(call, status, ms=outcome.ms)
+        return {
+            **_outcome(outcome),
+            "ms": outcome.ms,
+            "ui": [*outcome.ui, *_spoken(call["id"], outcome.text)],
+            "terminal": terminal,
+        }
+
+    def save(self, results: list[dict[str, Any]]) -> None:
+        """Keep the results on the message, all that there are so far."""
+        self.store.set_message_tool_results(self._message_id, results)
+
+    def close(self, components: list[dict[str, Any]], *, terminal: bool) -> Payload:
+        """The outputs of the whole step."""
+        if components and "message_ui" in self.store.capabilities:
+            self.store.set_message_ui(self._message_id, components)
+        return {"messageIds": [self._message_id], "terminal": terminal}
+
+    def _is_terminal(self, allowed: Admitted) -> bool:
+        tool = allowed.offered.tool
+        return tool.terminal if self._terminal is None else tool.name in self._terminal
+
+    def _tell(self, call: Call, status: ToolCallStatus, *, ms: int | None = None) -> None:
+        stored_as = STORED_AS.get(call["kind"], ToolType.READ)
+        events.tool_settled(self.store, self.run, call, tool_type=stored_as, status=status, ms=ms)
+
+    def _carded(self, call: Call, allowed: Admitted, card: Card) -> Payload:
+        given, requirement, terminal = _dumped(allowed.input), card.requirement, self._is_terminal(allowed)
+        if not requirement.required:
+            self._record(call, given, ToolCallStatus.RUNNING, executed_by_ref=self.run.actor.ref)
+            return {"branch": "run", "terminal": terminal}
+        asked: dict[str, Any] = {"approver": requirement.approver, "confirmation": card.confirmation}
+        if self._is_remembered(call, card):
+            decided = {"decision": ToolCallDecision.REMEMBERED, "decided_via": REMEMBERED}
+            actor = {"executed_by_ref": self.run.actor.ref}
+            self._record(call, given, ToolCallStatus.RUNNING, **asked, **decided, **actor)
+            return {"branch": "run", "terminal": terminal, "remembered": True, **asked}
+        deadline = requirement.deadline(self.store.clock())
+        waits = {"four_eyes": requirement.four_eyes, "expires_at": deadline}
+        self._record(call, given, ToolCallStatus.PENDING_APPROVAL, **asked, **waits)
+        told: Payload = {
+            "branch": "approval",
+            "terminal": terminal,
+            **asked,
+            "digest": card_digest(call["id"], call["name"], given, card.confirmation, requirement.approver),
+            "fourEyes": requirement.four_eyes or None,
+            "deadline": None if deadline is None else wire_time(deadline),
+        }
+        return {name: value for name, value in told.items() if value is not None}
+
+    def _is_remembered(self, call: Call, card: Card) -> bool:
+        """Whether an approval of the same approver stands for this call too; under four eyes none does."""
+        if card.requirement.four_eyes:
+            return False
+        approver = card.requirement.approver
+        return call["name"] in self.store.remembered_approvals(self.run.thread_id, approver=approver)
+
+    def _settled_early(self, call: Call, allowed: Admitted, found: ToolResult) -> Payload:
+        given = _dumped(allowed.input)
+        failure = found.error or found.denied
+        if failure is not None:
+            self._record(call, given, ToolCallStatus.FAILED, error=found.detail or failure)
+            self._tell(call, ToolCallStatus.FAILED)
+            return {"branch": "refused" if found.error else "denied", "failure": failure}
+        actor = self.run.actor.ref
+        self._record(call, given, ToolCallStatus.AUTO_EXECUTED, output=found.output, executed_by_ref=actor)
+        self._tell(call, ToolCallStatus.AUTO_EXECUTED)
+        shown = [*found.ui, *_spoken(call["id"], found.text)]
+        terminal = self._is_terminal(allowed)
+        return {"branch": "completed", "output": found.output, "ui": shown, "terminal": terminal}
+
+    def _record(self, call: Call, given: Json, status: ToolCallStatus, **columns: Any) -> None:  # noqa: ANN401
+        run = self.run
+        self.store.record_tool_call(
+            RecordToolCall(
+                id=call["id"],
+                provider_call_id=call["providerCallId"],
+                message_id=self._message_id,
+                thread_id=run.thread_id,
+                run_id=run.id,
+                actor_ref=run.actor.ref,
+                tenant_ref=run.actor.tenant_ref,
+                agent_name=run.agent_name,
+                tool_name=call["name"],
+                tool_type=STORED_AS.get(call["kind"], ToolType.READ),
+                input=given,
+                status=status,
+                **columns,
+            )
+        )
+
+
+def _dumped(arguments: BaseModel) -> Json:
+    return arguments.model_dump(mode="json")
+
+
+def _outcome(outcome: ToolResult) -> Payload:
+    if outcome.denied is not None:
+        return denial(outcome.denied)
+    return {"output": outcome.output} if outcome.error is None else {"error": outcome.error}
+
+
+def _spoken(call_id: str, text: str | None) -> list[dict[str, Json]]:
+    """A presentation that is only words, kept and shown like any component of its call."""
+    if not text:
+        return []
+    return [
+        {
+            "id": f"{call_id}:text",
+            "component": "text",
+            "props": {"text": text},
+            "fallbackText": text,
+            "toolCallId": call_id,
+        }
+    ]
