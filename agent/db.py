@@ -24,6 +24,7 @@ M = TypeVar("M", bound=models.Model)
 DB_THREADS = 8  # how many units of work a process may have open at once; each thread keeps a connection of its own
 TOOL_THREADS = 32  # bodies of sync tools, which may be slow: they never hold up the units of work
 UNWATCHED_SECONDS = 1  # a connection that nobody used for so long is asked whether it is still there
+PATIENT_EVERY = 4  # where both wait, one in so many is of those that can
 IDLE_SECONDS = 60  # a thread without work ends after that, and its connections with it
 
 _POSTGRES_TRANSIENT = frozenset({"40001", "40P01", "55P03"})  # serialization, deadlock, lock not available
@@ -42,7 +43,17 @@ class _Crew:
         self.threads: list[threading.Thread] = []
         self.idle: list[threading.Thread] = []
         self.backlog: deque[Work] = deque()
+        self.patient: deque[Work] = deque()  # nobody looks at the clock for these
+        self.served = 0  # of the two, while both waited
         self.inbox: dict[threading.Thread, queue.SimpleQueue[Work | None]] = {}
+
+    def waiting(self) -> Work | None:
+        """What is to be done next: who can wait does, but not for ever."""
+        if self.backlog and self.patient:
+            self.served += 1
+            return self.patient.popleft() if self.served % PATIENT_EVERY == 0 else self.backlog.popleft()
+        queued = self.backlog or self.patient
+        return queued.popleft() if queued else None
 
 
 class Threads:
@@ -57,11 +68,14 @@ class Threads:
         self._lock = threading.Lock()
         self._crew = _Crew()
 
-    async def run(self, call: Callable[[], T]) -> T:
-        """The call's answer, from one of the threads; an awaiter that is cancelled leaves the work to end by itself."""
+    async def run(self, call: Callable[[], T], *, patient: bool = False) -> T:
+        """The call's answer, from one of the threads; an awaiter that is cancelled leaves the work to end by itself.
+
+        What is `patient` lets the others go first when all threads are busy.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        self._submit(partial(_answered, call, loop, future))
+        self._submit(partial(_answered, call, loop, future), patient=patient)
         return await future
 
     def close(self) -> None:
@@ -73,7 +87,7 @@ class Threads:
         for thread in crew.threads:
             thread.join(timeout=10)
 
-    def _submit(self, work: Work) -> None:
+    def _submit(self, work: Work, *, patient: bool) -> None:
         with self._lock:
             if self._crew.pid != os.getpid():
                 self._crew = _Crew()  # a fork has the list but not the threads
@@ -83,7 +97,7 @@ class Threads:
             elif len(crew.threads) < self._size:
                 self._hire(crew, work)
             else:
-                crew.backlog.append(work)
+                (crew.patient if patient else crew.backlog).append(work)
 
     def _hire(self, crew: _Crew, work: Work) -> None:
         name = f"{self._name}-{len(crew.threads)}"
@@ -108,7 +122,7 @@ class Threads:
     def _next(self, crew: _Crew, me: threading.Thread, deliver: Callable[[], None]) -> Work | None:
         """Deliver, idle already: whoever gets the answer finds this thread ready for what he asks next."""
         with self._lock:
-            work = crew.backlog.popleft() if crew.backlog else None
+            work = crew.waiting()
             if work is None:
                 crew.idle.append(me)
         deliver()
@@ -180,6 +194,12 @@ _tool_threads = Threads(TOOL_THREADS, "agent-tool")
 async def in_db(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a unit of work on the agent's own bounded threads: one hop there and back."""
     return await _db_threads.run(partial(contextvars.copy_context().run, partial(call, *args, **kwargs)))
+
+
+async def in_db_later(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """As `in_db`, but when all threads are busy the work of others goes first."""
+    work = partial(contextvars.copy_context().run, partial(call, *args, **kwargs))
+    return await _db_threads.run(work, patient=True)
 
 
 async def in_tool(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

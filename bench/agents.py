@@ -1,4 +1,4 @@
-"""The agent that is measured: 200 deltas, one read tool, 200 deltas, from a model that never sleeps."""
+"""The agent that is measured: 200 deltas, one read tool, 200 deltas, from a model that sleeps only when it is paced."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ DELTAS = 200
 SMALL_DELTAS = 5
 SMALL_QUESTION = "hello"
 QUESTION = "where is order 1042?"
+PACED_DELTAS, PACED_MS = 250, 20  # fifty a second, for five seconds
+PACED_QUESTION = "talk to me"
 
 
 @tool
@@ -34,6 +36,8 @@ def _answer(request: ModelRequest) -> ScriptedReply:
         return ScriptedReply("They asked where their orders were, and were told.")
     if last.content == SMALL_QUESTION:
         return ScriptedReply(" word" * SMALL_DELTAS)
+    if last.content == PACED_QUESTION:
+        return ScriptedReply(" word" * PACED_DELTAS, delay_ms=PACED_MS)
     if last.tool_results:
         return ScriptedReply(" word" * DELTAS)
     return ScriptedReply(" word" * DELTAS, calls=[call("look_up_order", number=1042)])

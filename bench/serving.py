@@ -5,13 +5,14 @@ from __future__ import annotations
 import gc
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from django.core.management import call_command
 from django.db import connection
 
-from bench import counting, loading, remembering
+from bench import counting, crowding, loading, remembering
 from bench.machine import resident_bytes
 from bench.settings import IN_MEMORY
 from bench.turns import BIG, SMALL, Turns
@@ -84,10 +85,21 @@ def _looked_at(turns: Turns, asked: dict[str, Any]) -> dict[str, int]:
     return remembering.looked_at(turns, asked["thread"])
 
 
+def _crowd(turns: Turns, asked: dict[str, Any]) -> dict[str, Any]:
+    turns.run(SMALL, followed=True).check()  # what a first turn alone pays
+    cpu = time.process_time()
+    done = turns.on_loop(crowding.crowd(asked["turns"], asked["over"]))
+    cpu = time.process_time() - cpu
+    for each in done:
+        each.check()
+    return {"first": [each.first for each in done], "settled": [each.settled for each in done], "cpu": round(cpu, 2)}
+
+
 ANSWERS: dict[str, Callable[[Turns, dict[str, Any]], Any]] = {
     "big": _big,
     "counted": _counted,
     "small": _small,
+    "crowd": _crowd,
     "seed": _seed,
     "load": _load,
     "read": _read,

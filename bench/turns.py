@@ -99,7 +99,7 @@ class Turns:
         cpu, start = time.process_time(), time.perf_counter()
         admitted = submit(ACTOR, send)
         returned = time.perf_counter()
-        seen = self._on_loop(_follow(admitted.run_id)) if followed else None
+        seen = self.on_loop(_follow(admitted.run_id)) if followed else None
         settled = _wait_for_end(admitted.run_id)
         sample = Sample(
             admitted=returned - start,
@@ -123,7 +123,8 @@ class Turns:
         assert run.status == "completed", (run.status, run.error_message)
         return Sample(admitted=returned - start, first=None, terminal=None, settled=settled - start, cpu=cpu)
 
-    def _on_loop(self, work: Coroutine[Any, Any, T]) -> T:
+    def on_loop(self, work: Coroutine[Any, Any, T]) -> T:
+        """Let the followers' loop do it."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
 

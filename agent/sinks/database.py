@@ -12,7 +12,7 @@ from agent.domain.snapshots import NumberedFrame
 from agent.domain.states import TERMINAL_RUN
 from agent.sinks.wake import Wakes
 from agent.sinks.writer import FLUSH_MS, FrameWriter
-from agent.store import in_store
+from agent.store import in_store, in_store_later
 from agent.store.base import AgentStore
 
 PAGE = 500
@@ -85,7 +85,7 @@ class DatabaseSink:
             self._writers.pop((run_id, attempt), None)
             asyncio.get_running_loop().call_later(KEEP_SECONDS, self._drop_recent, run_id, recent)
 
-        return FrameWriter(append, run=in_store, flush_ms=self._flush_ms, closed=forget)
+        return FrameWriter(append, run=in_store, later=in_store_later, flush_ms=self._flush_ms, closed=forget)
 
     def _drop_recent(self, run_id: str, recent: Recent) -> None:
         if self._recent.get(run_id) is recent:

@@ -15,6 +15,8 @@ T = TypeVar("T")
 U = TypeVar("U")
 
 FLUSH_MS = 50
+SHARE = 4  # gathering takes at least so many times as long as storing did: a busy database gets fewer, bigger rows
+MOST_SECONDS = 0.5  # that text is gathered for
 FIRST_TEXT_AFTER = frozenset({"step-start", "step-restart"})
 
 
@@ -48,11 +50,18 @@ class FrameWriter:
     """
 
     def __init__(
-        self, append: Append, *, run: Run, flush_ms: int = FLUSH_MS, closed: Callable[[], None] | None = None
+        self,
+        append: Append,
+        *,
+        run: Run,
+        later: Run | None = None,
+        flush_ms: int = FLUSH_MS,
+        closed: Callable[[], None] | None = None,
     ) -> None:
-        self._append, self._run = append, run
+        self._append, self._run, self._later = append, run, later or run
+        self._gathered = True  # the rows that wait are text that was gathered, nothing that somebody waits for
         self._lent = False  # a unit of work has the rows that waited, and comes back with more
-        self._flush_seconds = flush_ms / 1000
+        self._flush_seconds = self._gather_seconds = flush_ms / 1000
         self._closed = closed
         self._text: list[str] = []
         self._rows: list[str | None] = []
@@ -91,7 +100,7 @@ class FrameWriter:
         try:
             self._give_text()
             await self._stored()
-            rows, self._rows = self._rows, []
+            rows = self._take()
             done = await run(self._work, work, rows)
         finally:
             self._lent = False
@@ -152,7 +161,7 @@ class FrameWriter:
             self._give(encode({"kind": "text", "text": text}))
             return
         self._text.append(text)
-        self._timer = self._loop.call_later(self._flush_seconds, self._give_text)
+        self._timer = self._loop.call_later(self._gather_seconds, self._give_text)
 
     def _give_text(self) -> None:
         if self._timer is not None:
@@ -161,11 +170,16 @@ class FrameWriter:
         if self._text:
             text = "".join(self._text)
             self._text.clear()
-            self._give(encode({"kind": "text", "text": text}))
+            self._give(encode({"kind": "text", "text": text}), gathered=True)
 
-    def _give(self, row: str | None) -> None:
+    def _give(self, row: str | None, *, gathered: bool = False) -> None:
         self._rows.append(row)
+        self._gathered &= gathered
         self._store_soon()
+
+    def _take(self) -> list[str | None]:
+        rows, self._rows, self._gathered = self._rows, [], True
+        return rows
 
     def _store_soon(self) -> None:
         if self._rows and self._task is None and not self._lent and self._failure is None:  # no gap, ever
@@ -174,8 +188,11 @@ class FrameWriter:
     async def _store(self) -> None:
         try:
             while self._rows and not self._lent:
-                rows, self._rows = self._rows, []
-                await self._run(self._append, rows, self._error if rows[-1] is None else None)
+                run, began = self._later if self._gathered else self._run, self._loop.time()
+                rows = self._take()
+                await run(self._append, rows, self._error if rows[-1] is None else None)
+                took = SHARE * (self._loop.time() - began)
+                self._gather_seconds = max(self._flush_seconds, min(took, MOST_SECONDS))
         except BaseException as failure:
             self._failure = failure
             if not isinstance(failure, Exception) and not getattr(failure, "agent_signal", False):

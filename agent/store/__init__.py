@@ -8,7 +8,7 @@ from typing import ParamSpec, TypeVar, cast
 from django.core.signals import setting_changed
 
 from agent.conf import agent_settings
-from agent.db import in_db
+from agent.db import in_db, in_db_later
 from agent.domain.snapshots import ThreadPage
 from agent.store.base import CAPABILITIES, REQUIRED, AgentStore, UnitOfWork
 from agent.store.conversations import (
@@ -52,6 +52,7 @@ __all__ = [
     "UnitOfWork",
     "get_store",
     "in_store",
+    "in_store_later",
 ]
 
 P = ParamSpec("P")
@@ -73,6 +74,13 @@ async def in_store(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T
     """Run a unit of work from async code: on the agent's threads where the store waits, else at once."""
     if getattr(get_store(), "waits", True):
         return await in_db(call, *args, **kwargs)
+    return call(*args, **kwargs)
+
+
+async def in_store_later(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """As `in_store`, for what nobody waits for: on busy threads the others go first."""
+    if getattr(get_store(), "waits", True):
+        return await in_db_later(call, *args, **kwargs)
     return call(*args, **kwargs)
 
 

@@ -10,7 +10,7 @@ from typing import Any, ParamSpec, TypeVar
 import pytest
 
 from agent.sinks.memory import here
-from agent.sinks.writer import Done, FrameWriter
+from agent.sinks.writer import Done, FrameWriter, Run
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -100,3 +100,32 @@ def test_what_was_said_while_a_write_failed_is_not_stored_behind_the_gap() -> No
 
     asyncio.run(play())
     assert (tries, stored) == ([1], [])
+
+
+def test_only_text_that_was_gathered_lets_others_go_first() -> None:
+    stored: list[tuple[str, str]] = []
+
+    def by(name: str) -> Run:
+        async def run(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+            stored.append((name, ""))
+            return call(*args, **kwargs)
+
+        return run
+
+    def append(frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
+        told = " ".join("end" if frame is None else str(json.loads(frame).get("text", "frame")) for frame in frames)
+        stored[-1] = (stored[-1][0], told)
+
+    async def play() -> None:
+        writer = FrameWriter(append, run=by("soon"), later=by("later"), flush_ms=1)
+        writer.write({"kind": "step-start"})
+        writer.write({"kind": "text", "text": "first"})
+        await writer.flush()
+        writer.write({"kind": "text", "text": "second"})
+        await writer.flush()
+        writer.write({"kind": "text", "text": "third"})
+        writer.write({"kind": "ui"})
+        await writer.end()
+
+    asyncio.run(play())
+    assert stored == [("soon", "frame first"), ("later", "second"), ("soon", "third frame end")]

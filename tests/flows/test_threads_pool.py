@@ -75,3 +75,23 @@ def test_who_stops_waiting_does_not_stop_the_work() -> None:
 
     asyncio.run(work())
     pool.close()
+
+
+def test_what_can_wait_lets_the_others_go_first_but_not_for_ever() -> None:
+    pool, may_begin, done = Threads(1, "t"), threading.Event(), list[str]()
+
+    async def work() -> None:
+        first = asyncio.ensure_future(pool.run(lambda: may_begin.wait(DEADLINE)))
+        await asyncio.sleep(0)  # it has the thread
+        patient = [pool.run(lambda: done.append("patient"), patient=True) for _ in range(4)]
+        waiting = [asyncio.ensure_future(each) for each in patient]
+        await asyncio.sleep(0)
+        waiting += [asyncio.ensure_future(pool.run(lambda: done.append("urgent"))) for _ in range(8)]
+        await asyncio.sleep(0)
+        may_begin.set()
+        await asyncio.gather(first, *waiting)
+
+    asyncio.run(work())
+    pool.close()
+    urgent, patient = ["urgent"], ["patient"]
+    assert done == 2 * (3 * urgent + patient) + 2 * urgent + 2 * patient
