@@ -12,12 +12,15 @@ from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
 from agent.api.parsing import ID_MAX
 from agent.domain.canonical import compact_json
+from agent.domain.decisions import REASON_MAX, SERVERS_WORDS
 from agent.domain.text import is_blank, is_exact
 
 TITLE_MAX: Final = 255
 COMMENT_MAX: Final = 2000
 ATTACHMENTS_MAX: Final = 10
 PAGE_CONTEXT_MAX: Final = 32 * 1024
+VIA_MAX: Final = 64
+DIGEST_MAX: Final = 64
 MODES: Final = ("auto", "queue", "interrupt")
 
 
@@ -55,6 +58,26 @@ class Flag(serializers.BooleanField):
         if not isinstance(data, bool):
             self.fail("invalid", input=data)
         return data
+
+
+class Via(Text):
+    """How somebody decided, in the client's own word; what the server alone writes is refused."""
+
+    default_error_messages = {
+        "inexact": _("NUL and lone surrogates are not allowed."),
+        "reserved": _("{via} is written by the server alone."),
+    }
+
+    def __init__(self) -> None:
+        super().__init__(required=False, default="web", allow_blank=False, min_length=1, max_length=VIA_MAX)
+
+    def to_internal_value(self, data: object) -> str:
+        value = super().to_internal_value(data)
+        if not is_exact(value):
+            self.fail("inexact")
+        if value in SERVERS_WORDS:
+            self.fail("reserved", via=value)
+        return value
 
 
 class JsonObject(serializers.DictField):
@@ -147,3 +170,19 @@ class FeedbackBody(serializers.Serializer[dict[str, Any]]):
 
     value = serializers.ChoiceField(choices=("up", "down"), allow_null=True)
     comment = Text(required=False, allow_null=True, max_length=COMMENT_MAX)
+
+
+class DecisionBody(serializers.Serializer[dict[str, Any]]):
+    """What every decision about a call names; `digest` is that of the card that was shown."""
+
+    toolCallId = Name()
+    digest = Text(required=False, allow_null=True, max_length=DIGEST_MAX)
+    via = Via()
+
+
+class ApproveBody(DecisionBody):
+    remember = Flag(required=False, default=False)
+
+
+class RejectBody(DecisionBody):
+    reason = Text(required=False, allow_null=True, max_length=REASON_MAX)

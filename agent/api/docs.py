@@ -24,6 +24,7 @@ SENTENCES: Final[Mapping[int, str]] = {
     403: "It is another's, not open to this actor, or the CSRF token is missing.",
     404: "Nothing of that name is there.",
     409: "The state does not allow it now.",
+    410: "It was there, and its time is over.",
     413: "The body is larger than 1 MiB.",
     415: "The body is not application/json.",
     422: "The Idempotency-Key was used for another body.",

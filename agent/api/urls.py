@@ -6,6 +6,7 @@ from agent.api.routes import route
 from agent.api.views.catalogues import AgentsView, ModelsView, ToolsView
 from agent.api.views.chat import CancelView, ChatView, StreamView
 from agent.api.views.config import ConfigView, QuotaView
+from agent.api.views.decisions import ApproveView, RejectView
 from agent.api.views.schema import SchemaView
 from agent.api.views.threads import (
     FeedbackView,
@@ -20,6 +21,8 @@ urlpatterns = [
     *route("chat", ChatView, "chat"),
     *route("chat/<str:run_id>/stream", StreamView, "stream"),
     *route("chat/<str:run_id>/cancel", CancelView, "cancel"),
+    *route("tool-call/approve", ApproveView, "approve"),
+    *route("tool-call/reject", RejectView, "reject"),
     *route("threads", ThreadListView, "threads"),
     *route("threads/<str:thread_id>", ThreadView, "thread"),
     *route("threads/<str:thread_id>/promote", PromoteView, "promote"),

@@ -13,6 +13,7 @@ from agent.domain.states import POSITIVE_DECISION, ToolCallDecision, ToolCallSta
 
 REASON_MAX = 4096
 EXPIRY = "expiry"  # `decided_via` of a deadline
+SERVERS_WORDS = frozenset({"text", "admin", "remembered", EXPIRY})  # a client's `decided_via` is none of these
 
 _STATUS_AFTER = {
     ToolCallDecision.APPROVED: ToolCallStatus.PENDING_APPROVAL,  # it is settled by the run that executes it
