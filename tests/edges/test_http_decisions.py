@@ -118,7 +118,7 @@ def test_who_may_not_decide_learns_nothing(parked: Parked, owner: Person, strang
         assert error(owner.post(path, parked.body())) == (403, "forbidden")  # four eyes, and not the role
         assert error(stranger.post(path, {"toolCallId": "nobody"})) == (404, "not_found")
         assert Client().post(path, parked.body(), content_type="application/json").status_code == 401
-    Group.objects.get(name="lead").user_set.add(owner.user)  # type: ignore[attr-defined]
+    Group.objects.get(name="lead").user_set.add(owner.user)
     assert error(owner.post(APPROVE, parked.body())) == (403, "forbidden")  # four eyes alone
     assert parked.card(owner)["status"] == "pending"
 
