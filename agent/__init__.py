@@ -1,4 +1,7 @@
-"""The names that a site imports: `from agent import agent, tool, ToolContext`. Loaded at first use, models never."""
+"""The names that a site imports: `from agent import agent, tool, ToolContext`.
+
+Loaded at first use, and models by `send` and `chat` alone.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -6,7 +9,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent.domain.actor import Actor
     from agent.domain.approvals import ApprovalThread, Requirement
-    from agent.errors import AgentError, ModelError, ToolError
+    from agent.errors import AgentError, ModelError, RunActive, ToolError
+    from agent.flows.admission import Admitted, Queued, chat
+    from agent.flows.admission import submit as send
+    from agent.flows.starts import Send
     from agent.history import (
         History,
         HistoryPolicy,
@@ -34,6 +40,12 @@ if TYPE_CHECKING:
 
 _HOME = {
     "Actor": "agent.domain.actor",
+    "Admitted": "agent.flows.admission",
+    "Queued": "agent.flows.admission",
+    "RunActive": "agent.errors",
+    "Send": "agent.flows.starts",
+    "chat": "agent.flows.admission",
+    "send": "agent.flows.admission:submit",
     "ApprovalThread": "agent.domain.approvals",
     "Requirement": "agent.domain.approvals",
     "AgentError": "agent.errors",
@@ -63,6 +75,7 @@ _HOME = {
 
 __all__ = [
     "Actor",
+    "Admitted",
     "AgentError",
     "ApprovalThread",
     "Confirm",
@@ -76,16 +89,21 @@ __all__ = [
     "Preflight",
     "Presentation",
     "PromptContext",
+    "Queued",
     "Requirement",
+    "RunActive",
+    "Send",
     "Tool",
     "ToolContext",
     "ToolError",
     "agent",
+    "chat",
     "completed",
     "denied",
     "estimate_message_tokens",
     "persona",
     "ready",
+    "send",
     "tool",
     "window_history",
 ]
@@ -94,7 +112,8 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(_HOME[name]), name)
+    module, _, attribute = _HOME[name].partition(":")
+    value: object = getattr(import_module(module), attribute or name)
     globals()[name] = value
     return value
 

@@ -120,6 +120,13 @@ class RunActive(Conflict):
     message = "An answer is still being written in this conversation."
 
 
+class MessageGone(Conflict):
+    """The message waited, and its run has started."""
+
+    code = "message_gone"
+    message = "This message is being answered already."
+
+
 class IdempotencyKeyReused(AgentError):
     """The key was used before with another body."""
 

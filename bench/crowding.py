@@ -8,7 +8,8 @@ import time
 from dataclasses import dataclass
 
 from agent.db import in_db
-from agent.flows.admission import Send, submit
+from agent.flows.admission import chat
+from agent.flows.starts import Send
 from agent.flows.stream import follow
 from agent.store import get_store
 from bench.agents import PACED_DELTAS, PACED_QUESTION
@@ -39,7 +40,7 @@ async def crowd(turns: int, over: float) -> list[Turn]:
 async def _after(seconds: float) -> Turn:
     await asyncio.sleep(seconds)
     began = time.perf_counter()
-    admitted = await in_db(submit, ACTOR, Send(message=PACED_QUESTION, agent="bench"))
+    admitted = await in_db(chat, ACTOR, Send(message=PACED_QUESTION, agent="bench"))
     first, words = 0.0, 0
     async for row in follow(admitted.run_id):
         frame = json.loads(row.frame or "{}")

@@ -21,8 +21,9 @@ from django.test.utils import CaptureQueriesContext  # noqa: E402
 from agent.domain.commands import NewRun  # noqa: E402
 from agent.domain.ids import new_id  # noqa: E402
 from agent.flows import dispatch  # noqa: E402
-from agent.flows.admission import Send, submit  # noqa: E402
+from agent.flows.admission import chat  # noqa: E402
 from agent.flows.recovery import redispatch  # noqa: E402
+from agent.flows.starts import Send  # noqa: E402
 from agent.flows.stream import follow  # noqa: E402
 from agent.store import get_store  # noqa: E402
 from bench.agents import SMALL_QUESTION  # noqa: E402
@@ -35,7 +36,7 @@ SENT_SECONDS = 60
 async def _turn() -> dict[str, float]:
     """Milliseconds from the call of `submit` until it answers, its first frame is stored, seen, and the end is seen."""
     clock, start = time.time(), time.perf_counter()
-    admitted = await asyncio.to_thread(submit, ACTOR, Send(message=SMALL_QUESTION, agent="bench"))
+    admitted = await asyncio.to_thread(chat, ACTOR, Send(message=SMALL_QUESTION, agent="bench"))
     returned, first = time.perf_counter(), 0.0
     async for _ in follow(admitted.run_id):
         first = first or time.perf_counter()

@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 from agent.domain.actor import Actor
-from agent.flows.admission import Admitted, Send, submit
+from agent.flows.admission import Admitted, chat
+from agent.flows.starts import Send
 from agent.flows.stream import follow
 from agent.store import get_store
 from bench import runner
@@ -97,7 +98,7 @@ class Turns:
         """One turn on a fresh thread, to its end."""
         send = Send(message=kind.question, agent="bench")
         cpu, start = time.process_time(), time.perf_counter()
-        admitted = submit(ACTOR, send)
+        admitted = chat(ACTOR, send)
         returned = time.perf_counter()
         seen = self.on_loop(_follow(admitted.run_id)) if followed else None
         settled = _wait_for_end(admitted.run_id)
@@ -114,7 +115,7 @@ class Turns:
         """One more small turn of the agent that remembers, without a follower."""
         send = Send(message=SMALL_QUESTION, agent="memory", thread_id=thread_id)
         cpu, start = time.process_time(), time.perf_counter()
-        admitted = submit(ACTOR, send)
+        admitted = chat(ACTOR, send)
         returned = time.perf_counter()
         settled = _wait_for_end(admitted.run_id)
         cpu = time.process_time() - cpu

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
-from agent.api.parsing import ID_MAX
+from agent.api.parsing import ID_MAX, NUMBER_MAX
 from agent.domain.canonical import compact_json
 from agent.domain.decisions import REASON_MAX, SERVERS_WORDS
 from agent.domain.text import is_blank, is_exact
@@ -78,6 +78,18 @@ class Via(Text):
         if value in SERVERS_WORDS:
             self.fail("reserved", via=value)
         return value
+
+
+class Place(serializers.IntegerField):
+    """A place in a list, from 0."""
+
+    def __init__(self, **options: Any) -> None:  # noqa: ANN401  (the options of an IntegerField)
+        super().__init__(min_value=0, **options)
+
+    def to_internal_value(self, data: object) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return min(data, NUMBER_MAX)
 
 
 class JsonObject(serializers.DictField):
@@ -154,6 +166,16 @@ class SendBody(serializers.Serializer[dict[str, Any]]):
             error = serializers.ErrorDetail(str(_("Write something, or attach a file.")), code="empty_message")
             raise serializers.ValidationError({"message": [error]})
         return attrs
+
+
+class QueuedPatchBody(serializers.Serializer[dict[str, Any]]):
+    """What is absent stays; attachments null are dropped."""
+
+    message = Text(required=False)
+    attachments = serializers.ListField(
+        child=AttachmentRef(), required=False, allow_null=True, max_length=ATTACHMENTS_MAX
+    )
+    position = Place(required=False, help_text="From 0; more than there are is the last.")
 
 
 class ThreadPatchBody(serializers.Serializer[dict[str, Any]]):

@@ -6,6 +6,8 @@ from typing import Any
 
 from rest_framework import serializers
 
+from agent.domain.queue import PauseReason
+
 Shape = serializers.Serializer[dict[str, Any]]
 
 
@@ -107,11 +109,54 @@ class MessageShape(Shape):
     createdAt = serializers.DateTimeField()
 
 
+class QueuedMessageShape(Shape):
+    """A message that waits; its id becomes that of its run."""
+
+    id = serializers.CharField()
+    content = serializers.CharField()
+    attachments = AttachmentShape(many=True, required=False)
+    agent = serializers.CharField(required=False)
+    persona = serializers.CharField(required=False)
+    model = serializers.CharField(required=False)
+    interrupt = serializers.BooleanField(required=False)
+    position = serializers.IntegerField(help_text="Its place from 0.")
+    createdAt = serializers.DateTimeField()
+    updatedAt = serializers.DateTimeField()
+
+
+class PauseShape(Shape):
+    """Why nothing starts by itself."""
+
+    reason = serializers.ChoiceField(choices=[reason.value for reason in PauseReason])
+    message = serializers.CharField(required=False, help_text="A sentence that is safe to show.")
+    at = serializers.DateTimeField()
+
+
 class QueueShape(Shape):
     """Messages that wait for the answer to end."""
 
-    items = serializers.ListField(child=serializers.DictField())
-    paused = serializers.DictField(allow_null=True)
+    items = QueuedMessageShape(many=True)
+    paused = PauseShape(allow_null=True)
+
+
+class ResumedShape(QueueShape):
+    runId = serializers.CharField(required=False, help_text="The run that was started.")
+
+
+class InterruptedShape(ResumedShape):
+    interrupting = serializers.BooleanField(required=False, help_text="The running answer was asked to stop.")
+
+
+class QueuedShape(Shape):
+    queued = serializers.BooleanField()
+    threadId = serializers.CharField()
+    messageId = serializers.CharField()
+    position = serializers.IntegerField(
+        allow_null=True, help_text="Its place from 0; null in a repeat when it was removed meanwhile."
+    )
+    queue = QueueShape()
+    runId = serializers.CharField(required=False, help_text="It was started: join this run's stream.")
+    interrupting = serializers.BooleanField(required=False, help_text="The running answer was asked to stop for it.")
 
 
 class ThreadDetailShape(ThreadSummaryShape):

@@ -7,6 +7,7 @@ from agent.api.views.catalogues import AgentsView, ModelsView, ToolsView
 from agent.api.views.chat import CancelView, ChatView, StreamView
 from agent.api.views.config import ConfigView, QuotaView
 from agent.api.views.decisions import ApproveView, RejectView
+from agent.api.views.queue import InterruptView, QueuedMessageView, QueueView, ResumeView
 from agent.api.views.schema import SchemaView
 from agent.api.views.threads import (
     FeedbackView,
@@ -28,6 +29,10 @@ urlpatterns = [
     *route("threads/<str:thread_id>/promote", PromoteView, "promote"),
     *route("threads/<str:thread_id>/fork-from/<str:message_id>", ForkView, "fork"),
     *route("threads/<str:thread_id>/from/<str:message_id>", TruncateView, "truncate"),
+    *route("threads/<str:thread_id>/queue", QueueView, "queue"),
+    *route("threads/<str:thread_id>/queue/resume", ResumeView, "resume"),
+    *route("queue/<str:message_id>", QueuedMessageView, "queued_message"),
+    *route("queue/<str:message_id>/interrupt", InterruptView, "interrupt"),
     *route("messages/<str:message_id>/feedback", FeedbackView, "feedback"),
     *route("agents", AgentsView, "agents"),
     *route("tools", ToolsView, "tools"),

@@ -89,6 +89,16 @@ def title(text: str) -> Frame:
     return {"kind": "title", "title": text}
 
 
+def queue(state: Mapping[str, Any], started_run_id: str | None) -> Frame:
+    """What waits as its owner sees it, and the message that was started meanwhile."""
+    return {"kind": "queue", "queue": state, **({"started": started(started_run_id)} if started_run_id else {})}
+
+
+def started(run_id: str) -> dict[str, str]:
+    """A message that was started: its id is that of its run."""
+    return {"messageId": run_id, "runId": run_id}
+
+
 def cancelled() -> Frame:
     return {"kind": "cancelled"}
 

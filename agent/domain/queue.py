@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from agent.domain.actor import Actor
+from agent.domain.clock import wire_time
 from agent.domain.commands import UNSET, Unset
 from agent.domain.snapshots import JsonList
 
@@ -98,3 +99,30 @@ class QueueState:
 
     items: tuple[QueuedMessage, ...]  # the next one first
     paused: QueuePause | None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "items": [_shown(item, place) for place, item in enumerate(self.items)],
+            "paused": None if self.paused is None else self.paused.to_json(),
+        }
+
+    def place_of(self, message_id: str) -> int | None:
+        """The place of a message from 0; None for one that does not wait."""
+        return next((place for place, item in enumerate(self.items) if item.id == message_id), None)
+
+
+def _shown(message: QueuedMessage, place: int) -> dict[str, Any]:
+    """A waiting message on the wire, without its actor and its thread."""
+    view = {
+        "id": message.id,
+        "content": message.content,
+        "attachments": message.attachments,
+        "agent": message.agent_name,
+        "persona": message.persona,
+        "model": message.model,
+        "interrupt": message.interrupt or None,
+        "position": place,
+        "createdAt": wire_time(message.created_at),
+        "updatedAt": wire_time(message.updated_at),
+    }
+    return {name: value for name, value in view.items() if value is not None}

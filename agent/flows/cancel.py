@@ -10,6 +10,7 @@ from agent.errors import NotAllowed, NotFound
 from agent.flows import dispatch
 from agent.flows.settlement import close_stream, settle_cancelled
 from agent.store import get_store
+from agent.store.base import AgentStore
 
 
 def cancel(actor: Actor, run_id: str) -> bool:
@@ -24,19 +25,26 @@ def cancel(actor: Actor, run_id: str) -> bool:
     return stop(run_id)
 
 
+def request(store: AgentStore, run_id: str) -> str:
+    """Ask a run to stop and tell its worker after the commit; what the store says of it."""
+    answer = store.request_cancel(run_id)
+    if answer == "requested":
+        store.on_commit(partial(dispatch.signal, run_id))
+    return answer
+
+
 def stop(run_id: str) -> bool:
     """Stop a run whoever asks: settled at once when no worker has it, else at its next border."""
     store = get_store()
     with store.atomic():
-        answer = store.request_cancel(run_id)
-        if answer == "requested":
-            store.on_commit(partial(dispatch.signal, run_id))
+        answer = request(store, run_id)
     if answer != "settle_now":
         return answer == "requested"
     run = store.get_run(run_id)
-    if run is None or not settle_cancelled(run):
+    settled = None if run is None else settle_cancelled(run)
+    if run is None or settled is None:
         # A worker that took the run up in between saw the request at its first border, and settled it as asked.
-        settled = store.get_run(run_id)
-        return settled is not None and settled.status == RunStatus.CANCELLED
-    close_stream(run)
+        over = store.get_run(run_id)
+        return over is not None and over.status == RunStatus.CANCELLED
+    close_stream(run, settled)
     return True

@@ -92,6 +92,18 @@ def run(run_id: str) -> None:
         logger.exception("run %s could not be handed over; recovery will", run_id)
 
 
+def is_alive(run_id: str) -> bool:
+    """Whether the run may still be driven somewhere; a runner that cannot tell does not say no."""
+    if _over:
+        return True
+    try:
+        ask = getattr(runner(), "is_alive", None)
+        return ask is None or ask(run_id) is not False
+    except Exception:
+        logger.exception("the runner could not be asked about run %s", run_id)
+        return True
+
+
 def signal(run_id: str) -> None:
     """Tell whoever drives the run to look at its row; else it does at its next heartbeat."""
     if _over:

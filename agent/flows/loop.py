@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from agent.conf import agent_settings
-from agent.domain import frames
 from agent.domain.clock import wire_time
 from agent.domain.commands import RunEnd
 from agent.domain.model_calls import Frame, ModelRequest
@@ -21,16 +20,17 @@ from agent.domain.states import RunStatus
 from agent.domain.titles import title_for, wants_title
 from agent.errors import Cancelled, LeaseLost, ModelNoOutput, NotFound
 from agent.flows import contexts, events, ledger, prompt, spans
-from agent.flows.admission import PERSIST_USER, REGENERATE
 from agent.flows.answers import Told, blank, blank_told, finish_frame, record_answer
 from agent.flows.call_rows import CallRows
 from agent.flows.driver import Driver
+from agent.flows.handing import Handed, hand_on, lock
 from agent.flows.journal import Attempt, Journal, NotSettled, Unit
 from agent.flows.model_call import Answer, ModelCall
 from agent.flows.parking import park
 from agent.flows.recall import Recall
 from agent.flows.retelling import untold_by
 from agent.flows.settlement import Leftovers
+from agent.flows.starts import PERSIST_USER, REGENERATE
 from agent.flows.tool_step import Outcome, ToolStep
 from agent.flows.tools import Offered, offer
 from agent.registry import provider_for, registry
@@ -65,7 +65,7 @@ class Turn:
         self._answer: Answer | None = None
         self._stages: dict[str, Any] | None = None
         self._first: Attempt | None = None
-        self._title: str | None = None
+        self._handed = Handed()
         self._persona: prompt.Persona | None = None
         self._work = events.Work()
 
@@ -204,11 +204,11 @@ class Turn:
             self._call = self._answer = None
             raise ModelNoOutput
         else:
-            told = self._closing(record)
+            told = self._closing(record, appends=answer is not None and not blank(answer))
         self._call = self._answer = None
         self._taken_ids.update(call["providerCallId"] for call in told["toolCalls"])
         if tools is None:
-            return Done((told, None), self._last_frames(told), ended=True)
+            return Done((told, None), [finish_frame(told), *self._handed.frames], ended=True)
         return Done((told, tools), refused)
 
     def _answer_rows(self, step: int) -> Told:
@@ -242,7 +242,8 @@ class Turn:
                 tools.close(unit, step)
                 return settled
 
-            return Done((None, True), self._closing(record) + self._last_frames(told), ended=True)
+            settled = self._closing(record)
+            return Done((None, True), [*settled, finish_frame(told), *self._handed.frames], ended=True)
         with self._journal.unit() as unit:
             settled = tools.settle(unit, outcomes)
             if goes_on:
@@ -250,10 +251,12 @@ class Turn:
             tools.close(unit, step)
             return Done((unit.mark(f"llm:{step + 1}"), False), untold_by(unit, [*settled, finish_frame(told)]))
 
-    def _closing(self, record: Callable[[Unit], T]) -> T:
+    def _closing(self, record: Callable[[Unit], T], *, appends: bool = False) -> T:
         """A unit that settles the run too. Asked to stop meanwhile, it records its work and the run is cancelled."""
         try:
             with self._journal.unit() as unit:
+                if not appends:  # else its message locks the thread's row
+                    lock(self.store, self.run.thread_id)
                 recorded = record(unit)
                 self._end(unit)
             return recorded
@@ -267,19 +270,17 @@ class Turn:
         raise Cancelled
 
     def _end(self, unit: Unit) -> None:
+        title: str | None = None
         if wants_title(self._recall.title) and not self.run.depth:
-            self._title = unit.write("persist:title", lambda: {"title": title_for(self._recall.asked)})["title"]
+            title = unit.write("persist:title", lambda: {"title": title_for(self._recall.asked)})["title"]
             events.thread_changed(self.store, self.run.thread_id, "title")
-        unit.write("persist:run:end", self._release)
+        unit.write("persist:run:end", self._hand_on, title)
         unit.end(RunEnd(status=RunStatus.COMPLETED))
         events.run_finished(self.store, self.run, RunStatus.COMPLETED, self._work, lease=self.lease)
 
-    def _release(self) -> dict[str, Any]:
-        self.store.release_active_run(self.run.thread_id, self.run.id, title=self._title)
-        return {"outcome": RunStatus.COMPLETED, "started": None}
-
-    def _last_frames(self, told: Told) -> list[Frame]:
-        return [finish_frame(told), *([] if self._title is None else [frames.title(self._title)])]
+    def _hand_on(self, title: str | None) -> dict[str, Any]:
+        self._handed = hand_on(self.store, self.run, title=title)
+        return {"outcome": RunStatus.COMPLETED, **self._handed.to_json()}
 
     def _tool_step(self, told: Told, offered: Sequence[Offered]) -> ToolStep:
         terminal, mode = (self._stages or {}).get("terminalTools"), self._recall.approval_mode

@@ -11,9 +11,11 @@ from agent.domain import frames
 from agent.domain.runs import Run
 from agent.domain.states import RunStatus
 from agent.errors import GivenUp
-from agent.flows import approvals, dispatch, retelling, upkeep
+from agent.flows import approvals, dispatch, queue, retelling, upkeep
+from agent.flows.failures import told_error
+from agent.flows.handing import current_frame
 from agent.flows.owners import is_gone, this_process
-from agent.flows.settlement import Leftovers, close_stream, settle_failed, shown_error, told_error
+from agent.flows.settlement import Leftovers, close_stream, settle_failed
 from agent.flows.takeover import count_crash, shown_of
 from agent.sinks import get_sink
 from agent.store import get_store
@@ -33,6 +35,7 @@ def recover(*, queued_for: int = 60, settled: timedelta = LATELY) -> int:
     """
     approvals.expire_due()
     found = redispatch(queued_for=queued_for)
+    queue.kick_idle(BATCH)
     _end_streams(settled)
     upkeep.purge_keys()
     return found
@@ -71,10 +74,10 @@ def give_up(run: Run) -> bool:
         return False
     logger.error("run %s was taken up %d times without a new step", run.id, run.recoveries)
     count_crash(store, run, store.steps(run.id), seen=shown_of(run))
-    if not settle_failed(run, error, lease=lease, left=Leftovers()):
-        return False
-    close_stream(run, error=shown_error(error))
-    return True
+    settled = settle_failed(run, error, lease=lease, left=Leftovers())
+    if settled is not None:
+        close_stream(run, settled)
+    return settled is not None
 
 
 def _lapsed(queued_for: int) -> Iterator[list[Run]]:
@@ -100,10 +103,13 @@ def _end_streams(settled: timedelta) -> None:
 
 def end_stream(run_id: str) -> None:
     """Tell the rest of a settled run's stream, and its end; nothing when it has ended."""
-    opened = get_store().open_run(run_id)
+    store = get_store()
+    opened = store.open_run(run_id)
     if opened is None:
         return
     run, rest = opened.run, retelling.untold(opened.steps, shown_of(opened.run))
+    if run.status != RunStatus.COMPLETED and (waiting := current_frame(store, run.thread_id)) is not None:
+        rest.append(waiting)  # of such an end the journal says nothing
     rest += [frames.cancelled()] if run.status == RunStatus.CANCELLED else []
     error = told_error(run) if run.status == RunStatus.FAILED else None
     get_sink().finish(run.stream_run_id, [frames.encode(frame) for frame in rest], error)

@@ -37,6 +37,7 @@ class Shown:
     components: set[str] = field(default_factory=set)
     finished: bool = False
     titled: bool = False
+    queued: bool = False
 
     def take(self, frame: Frame) -> None:
         """Take a frame of the run itself, not of one that it asked."""
@@ -57,6 +58,7 @@ class Shown:
             self.cards.add((kind, frame["id"]))
         self.finished |= kind == "step-finish"
         self.titled |= kind == "title"
+        self.queued |= kind == "queue"
 
 
 def untold_by(unit: Unit, made: list[Frame]) -> list[Frame]:
@@ -107,6 +109,9 @@ def _rest(told: Told, recorded: Mapping[str, Any], seen: Shown, step: str) -> It
         yield finish_frame(told)
     if "persist:title" in recorded and not seen.titled:
         yield frames.title(recorded["persist:title"]["title"])
+    end = recorded.get("persist:run:end") or {}
+    if "queue" in end and not seen.queued:
+        yield frames.queue(end["queue"], end["started"] and end["started"]["runId"])
 
 
 def _settled(call: Mapping[str, Any], recorded: Mapping[str, Any], seen: Shown) -> Iterator[Frame]:

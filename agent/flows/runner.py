@@ -10,7 +10,6 @@ from dataclasses import replace
 from django.db import InterfaceError, OperationalError
 
 from agent.conf import agent_settings
-from agent.domain import frames
 from agent.domain.redaction import redacted_trace
 from agent.domain.runs import Run
 from agent.errors import Cancelled, GivenUp, LeaseLost, NotFound, Parked
@@ -19,11 +18,11 @@ from agent.flows.loop import Turn
 from agent.flows.owners import this_process
 from agent.flows.settlement import (
     Leftovers,
+    Settled,
     close_stream,
     hand_back,
     settle_cancelled,
     settle_failed,
-    shown_error,
 )
 from agent.flows.takeover import count_crash, shown_of, take_over
 from agent.sinks import get_sink
@@ -83,10 +82,11 @@ def _settle_unbegun(run_id: str, error: Exception) -> None:
     if opened.run.attempt > 1:  # the call that its last worker was in is counted all the same
         count_crash(store, opened.run, opened.steps, seen=shown_of(opened.run), attempt=opened.run.attempt - 1)
     if _thread_is_gone(opened.run, error):
-        if settle_cancelled(opened.run, lease=lease):
-            close_stream(opened.run)
-    elif settle_failed(opened.run, error, lease=lease, left=Leftovers()):
-        close_stream(opened.run, error=shown_error(error))
+        settled = settle_cancelled(opened.run, lease=lease)
+    else:
+        settled = settle_failed(opened.run, error, lease=lease, left=Leftovers())
+    if settled is not None:
+        close_stream(opened.run, settled)
 
 
 def _thread_is_gone(run: Run, error: Exception) -> bool:
@@ -133,14 +133,20 @@ async def _settled(driver: Driver, turn: Turn, writer: FrameWriter) -> None:
             await _stopped(turn, writer)
             return
         logger.error("run %s failed: %s", turn.run.id, redacted_trace(error))  # noqa: TRY400 - without its secrets
-        if await in_store(settle_failed, turn.run, error, lease=turn.lease, left=turn.leftovers()):
-            await writer.fail(shown_error(error))
+        await _close(writer, await in_store(settle_failed, turn.run, error, lease=turn.lease, left=turn.leftovers()))
+
+
+async def _close(writer: FrameWriter, settled: Settled | None) -> None:
+    """Tell the end of a run that was settled here."""
+    if settled is None:
+        return
+    for frame in settled.frames:
+        writer.write(frame)
+    await (writer.end() if settled.error is None else writer.fail(settled.error))
 
 
 async def _stopped(turn: Turn, writer: FrameWriter) -> None:
-    if await in_store(settle_cancelled, turn.run, lease=turn.lease, left=turn.leftovers()):
-        writer.write(frames.cancelled())
-        await writer.end()
+    await _close(writer, await in_store(settle_cancelled, turn.run, lease=turn.lease, left=turn.leftovers()))
 
 
 def _hand_back(driver: Driver, turn: Turn) -> bool:

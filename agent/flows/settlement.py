@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from agent.conf import agent_settings
 from agent.domain import frames
 from agent.domain.commands import AppendMessage, RecordUsage, RunEnd
 from agent.domain.ids import new_id
-from agent.domain.redaction import redact
+from agent.domain.model_calls import Frame
 from agent.domain.runs import Run, RunLease
 from agent.domain.states import RunStatus
-from agent.errors import AgentError, LeaseLost, ModelError, ModelNoOutput, NotFound, OverQuota, ReplayDiverged
+from agent.errors import GivenUp, LeaseLost, NotFound, OverQuota
 from agent.flows import events
-from agent.flows.stream import GENERIC
+from agent.flows.failures import code_of, raw_text, shown_error
+from agent.flows.handing import hand_on, lock
 from agent.sinks import get_sink
 from agent.store import get_store
 from agent.store.base import AgentStore
@@ -40,25 +41,43 @@ class Leftovers:
     work: events.Work | None = None
 
 
-def settle_cancelled(run: Run, *, lease: RunLease | None = None, left: Leftovers | None = None) -> bool:
-    """Settle as cancelled; False when the run is over already. Text that was shown stays in the thread."""
-    return _settle(run, RunEnd(status=RunStatus.CANCELLED), STOPPED, lease, left or Leftovers())
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A run that was settled here: the last frames of its stream, and the `error` that ends it instead of `done`."""
+
+    frames: tuple[Frame, ...] = ()
+    error: dict[str, Any] | None = None
 
 
-def settle_failed(run: Run, error: BaseException, *, lease: RunLease | None = None, left: Leftovers) -> bool:
-    """Settle as failed with the code of the error and its raw text."""
-    end = RunEnd(status=RunStatus.FAILED, error_code=code_of(error), error_message=raw_text(error))
+def settle_cancelled(run: Run, *, lease: RunLease | None = None, left: Leftovers | None = None) -> Settled | None:
+    """Settle as cancelled; None when the run is over already. Text that was shown stays in the thread."""
+    queue = _settle(run, RunEnd(status=RunStatus.CANCELLED), lease, left or Leftovers())
+    return None if queue is None else Settled(frames=(*queue, frames.cancelled()))
+
+
+def settle_failed(run: Run, error: BaseException, *, lease: RunLease | None = None, left: Leftovers) -> Settled | None:
+    """Settle as failed with the code of the error and its raw text; None when the run is over already."""
+    end, shown = _failure(error), shown_error(error)
     try:
-        settled = _settle(run, end, FAILED, lease, replace(left, text=""))
+        queue = _settle(run, end, lease, replace(left, text=""), message=shown["message"])
     except Exception:
         if not left.usage:
             raise
         # what cannot be entered must not keep the run open: it would be made, and paid, again and again
         logger.exception("the leftovers of run %s could not be recorded", run.id)
-        settled = _settle(run, end, FAILED, lease, Leftovers(work=left.work))
-    if settled and isinstance(error, OverQuota):
+        queue = _settle(run, end, lease, Leftovers(work=left.work), message=shown["message"])
+    if queue is None:
+        return None
+    if isinstance(error, OverQuota):
         events.quota_exceeded(get_store(), run.actor, error.period, thread_id=run.thread_id, run_id=run.id)
-    return settled
+    return Settled(frames=tuple(queue), error=shown)
+
+
+def bury(store: AgentStore, run: Run) -> None:
+    """Settle a dead holder as failed, in the unit of whoever takes its thread over."""
+    error = GivenUp()
+    if _record(store, run, _failure(error), None, Leftovers()):
+        store.on_commit(partial(close_stream, run, Settled(error=shown_error(error))))
 
 
 def hand_back(run: Run, lease: RunLease, left: Leftovers, *, touched: bool) -> bool:
@@ -81,52 +100,37 @@ def hand_back(run: Run, lease: RunLease, left: Leftovers, *, touched: bool) -> b
     return True
 
 
-def code_of(error: BaseException) -> str:
-    """The code a run fails with; whatever has none of its own is `run_failed`."""
-    kept = (ModelNoOutput, OverQuota, ReplayDiverged)
-    return error.code if isinstance(error, kept) else "run_failed"
-
-
-def raw_text(error: BaseException) -> str:
-    """What an error says, without the secrets that it may repeat."""
-    return redact(f"{type(error).__name__}: {error}") if str(error) else type(error).__name__
-
-
-def shown_error(error: BaseException) -> dict[str, Any]:
-    """`{code, message}` for followers: our own sentence where the code has one, else generic unless exposed."""
-    code = code_of(error)
-    if isinstance(error, AgentError) and (code != "run_failed" or isinstance(error, ModelError)):
-        return {"code": code, "message": redact(error.message)}
-    return {"code": code, "message": raw_text(error) if agent_settings().expose_errors else GENERIC}
-
-
-def told_error(run: Run) -> dict[str, Any]:
-    """What followers of a failed run are told, from its row."""
-    code, raw = run.error_code or "run_failed", run.error_message or ""
-    message = raw if agent_settings().expose_errors else GENERIC
-    return {"code": code, "message": message if code == "run_failed" else raw.partition(": ")[2] or GENERIC}
-
-
-def close_stream(run: Run, *, error: dict[str, Any] | None = None) -> None:
-    """Write the last frames of a run that no worker drives: `cancelled` unless it failed, then the end."""
+def close_stream(run: Run, settled: Settled) -> None:
+    """Write the last frames of a run that no worker drives, then the end."""
     if run.stream_run_id != run.id:
         return  # it spoke in the stream of the run that asked it, which goes on
-    last = () if error else (frames.encode(frames.cancelled()),)
-    get_sink().finish(run.stream_run_id, last, error)
+    get_sink().finish(run.stream_run_id, [frames.encode(frame) for frame in settled.frames], settled.error)
 
 
-def _settle(run: Run, end: RunEnd, reason: str, lease: RunLease | None, left: Leftovers) -> bool:
+def _failure(error: BaseException) -> RunEnd:
+    return RunEnd(status=RunStatus.FAILED, error_code=code_of(error), error_message=raw_text(error))
+
+
+def _settle(
+    run: Run, end: RunEnd, lease: RunLease | None, left: Leftovers, *, message: str | None = None
+) -> Sequence[Frame] | None:
+    """Record the end and hand the thread on; the frame of its queue if that changed, None when the run is over."""
     store = get_store()
-    try:
-        with store.atomic():
-            store.release_active_run(run.thread_id, run.id)  # rows are locked in one order: thread, run, tool call
-            if not store.record_run_end(run.id, end, lease=lease):
-                raise LeaseLost
-            store.fail_unsettled_tool_calls(run.id, reason)
-            _keep(store, run, left)
-            _tell(store, run, end, lease, left.work)
-    except LeaseLost:
+    with store.atomic():
+        lock(store, run.thread_id)  # rows are locked in one order: thread, run, tool call
+        if not _record(store, run, end, lease, left):
+            return None
+        handed = hand_on(store, run, end.status, message=message)
+    return handed.frames
+
+
+def _record(store: AgentStore, run: Run, end: RunEnd, lease: RunLease | None, left: Leftovers) -> bool:
+    """The end of a run with what it leaves; False, and nothing written, when it is over or another worker's."""
+    if not store.record_run_end(run.id, end, lease=lease):
         return False
+    store.fail_unsettled_tool_calls(run.id, STOPPED if end.status == RunStatus.CANCELLED else FAILED)
+    _keep(store, run, left)
+    _tell(store, run, end, lease, left.work)
     return True
 
 

@@ -7,25 +7,19 @@ from typing import Any
 from agent.domain.actor import Actor
 from agent.domain.clock import wire_time
 from agent.domain.commands import UNSET, ThreadPatch, Unset
-from agent.domain.snapshots import ThreadDetail, ThreadScope, ThreadSummary
+from agent.domain.queue import QueueState
+from agent.domain.snapshots import ThreadDetail, ThreadSummary
 from agent.domain.text import clean_text, is_exact
-from agent.errors import Invalid, NotAllowed, NotFound, NotSupported, RunActive
+from agent.errors import Invalid, NotFound, NotSupported, RunActive
 from agent.flows import catalogue, events
 from agent.flows.cancel import stop
+from agent.flows.handing import has_queue
+from agent.flows.ownership import own_thread
+from agent.flows.queue import awake
 from agent.store import get_store
 from agent.store.base import AgentStore
 
 NEW_TITLE = "New chat"
-
-
-def own_thread(store: AgentStore, actor: Actor, thread_id: str) -> ThreadScope:
-    """The scope of a live thread of the actor's own."""
-    scope = store.thread_scope(thread_id)
-    if scope is None or scope.deleted:
-        raise NotFound
-    if not actor.same_as(scope.owner):
-        raise NotAllowed
-    return scope
 
 
 def list_threads(actor: Actor, limit: int) -> list[ThreadSummary]:
@@ -33,14 +27,15 @@ def list_threads(actor: Actor, limit: int) -> list[ThreadSummary]:
     return get_store().list_threads(actor, limit)
 
 
-def read(actor: Actor, thread_id: str) -> ThreadDetail:
-    """A thread with every message."""
+def read(actor: Actor, thread_id: str) -> tuple[ThreadDetail, QueueState]:
+    """A thread with every message and what waits in it; on an idle one that starts first."""
     store = get_store()
     own_thread(store, actor, thread_id)
+    queue = awake(thread_id)
     thread = store.get_thread(thread_id)
     if thread is None:  # deleted since it was looked at
         raise NotFound
-    return thread
+    return thread, queue
 
 
 def patch(actor: Actor, thread_id: str, changes: ThreadPatch) -> None:
@@ -66,10 +61,12 @@ def _patch(actor: Actor, store: AgentStore, thread_id: str, changes: ThreadPatch
 
 
 def delete(actor: Actor, thread_id: str) -> None:
-    """Put a thread away; the run that answers it is stopped."""
+    """Put a thread away with all that waits in it; the run that answers it is stopped."""
     store = get_store()
     own_thread(store, actor, thread_id)
     with store.atomic():
+        if has_queue(store):
+            store.clear_queue(thread_id)
         run_id = store.active_run_for_thread(thread_id)
         store.soft_delete_thread(thread_id)
     if run_id is not None:

@@ -30,7 +30,7 @@ class QueueStore(Protocol):
     def set_queue_pause(self, thread_id: str, pause: QueuePause | None) -> None: ...
 
     def lock_thread(self, thread_id: str) -> ThreadHold | None:
-        """Hold the thread's row until the unit ends; who holds the thread, and what holds its queue."""
+        """Hold the thread's row until the unit ends, a deleted one's too; who holds it, and what holds its queue."""
 
     def claim_in_turn(self, thread_id: str, run_id: str) -> bool:
         """Win an idle thread, but not before messages that wait and may start; one statement."""

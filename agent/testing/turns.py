@@ -18,9 +18,10 @@ from agent.domain.runs import Run
 from agent.domain.snapshots import Message
 from agent.errors import NotFound
 from agent.flows import dispatch
-from agent.flows.admission import Send, submit
+from agent.flows.admission import chat
 from agent.flows.driver import Driver
 from agent.flows.runner import drive
+from agent.flows.starts import Send
 from agent.flows.stream import follow
 from agent.providers.scripted import Script, ScriptedProvider
 from agent.store import get_store
@@ -105,7 +106,7 @@ def run_turn_in_memory(script: Script, message: str = "Hello", *, actor: Actor =
     mine = {"STORE": store, "SINK": "memory", "PROVIDERS": {"scripted": ScriptedProvider(script)}}
     mine |= {"DEFAULT_PROVIDER": "scripted", "SINK_OPTIONS": {}}
     with override_settings(AGENT={**written_settings(), **mine}), held_runner():
-        admitted = submit(actor, Send(message=message, **send))
+        admitted = chat(actor, Send(message=message, **send))
         run = drive_run(admitted.run_id)
         detail = store.get_thread(admitted.thread_id)
         frames = asyncio.run(_frames(admitted.run_id)) if run.status != "failed" else []

@@ -16,7 +16,8 @@ import pytest
 from django.test import override_settings
 
 from agent.domain.actor import Actor
-from agent.flows.admission import Send, submit
+from agent.flows.admission import chat
+from agent.flows.starts import Send
 from agent.models import Run
 from agent.registry import isolated_registry
 from agent.testing.turns import held_runner
@@ -70,7 +71,7 @@ class Desk:
 
     def send(self, message: str | None = "Where is 7, and where is 13?", **fields: Any) -> str:  # noqa: ANN401
         self.log.unlink(missing_ok=True)
-        return submit(ALICE, Send(message=message, **{"agent": "mortal", **fields})).run_id
+        return chat(ALICE, Send(message=message, **{"agent": "mortal", **fields})).run_id
 
     def drive(self, run_id: str, **plan: Any) -> int:  # noqa: ANN401
         return self.parent.order(run=run_id, log=os.fspath(self.log), **self.plan, **plan)

@@ -21,7 +21,8 @@ from django.utils import timezone
 import agent.admin
 from agent.admin.durations import took
 from agent.domain.commands import NewPrice
-from agent.flows.admission import Send, submit
+from agent.flows.admission import chat
+from agent.flows.starts import Send
 from agent.models import Run, RunStep, StreamFrame, Thread, ToolCall, UsageEntry
 from agent.providers.scripted import ScriptedProvider, ScriptedReply, call
 from agent.registry import agent as declare
@@ -81,7 +82,7 @@ def superuser() -> Client:
 
 
 def asked() -> str:
-    return submit(TESTER, Send(message=f"Where? {SECRET}", agent="shop")).run_id
+    return chat(TESTER, Send(message=f"Where? {SECRET}", agent="shop")).run_id
 
 
 def answered() -> Run:

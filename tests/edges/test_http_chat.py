@@ -200,15 +200,15 @@ def test_a_send_that_is_refused_stores_nothing(
     assert rows() == (0, 0, 0, 0)
 
 
-def test_a_busy_thread_answers_409_in_every_mode(make_desk: MakeDesk, owner: Person) -> None:
+def test_a_busy_thread_does_not_regenerate_whatever_the_mode(make_desk: MakeDesk, owner: Person) -> None:
     gate = threading.Event()
     make_desk(lambda request: hold(gate, request))
     response = send(owner)
     thread_id = response["X-Agent-Thread-Id"]
     before = rows()
     try:
-        for fields in ({}, {"mode": "queue"}, {"mode": "interrupt"}, {"regenerate": True}):
-            assert error(send(owner, threadId=thread_id, **fields)) == (409, "run_active")
+        for mode in ("auto", "queue", "interrupt"):
+            assert error(send(owner, threadId=thread_id, regenerate=True, mode=mode)) == (409, "run_active")
         assert rows() == before
         assert owner.get(f"/agent/threads/{thread_id}").json()["activeRunId"] == response["X-Agent-Run-Id"]
     finally:

@@ -12,7 +12,8 @@ from django.contrib.auth.models import Group
 from django.test import Client, override_settings
 
 from agent.domain.commands import RunEnd
-from agent.flows.admission import Send, submit
+from agent.flows.admission import chat
+from agent.flows.starts import Send
 from agent.providers.scripted import ScriptedProvider, ScriptedReply, call
 from agent.registry import agent, isolated_registry, tool
 from agent.store import get_store
@@ -62,7 +63,7 @@ def parked(owner: Person) -> Iterator[Parked]:
             return account
 
         agent(name="desk", prompt="p", tools=[close])(type("Desk", (), {}))
-        admitted = submit(owner.actor, Send(message="Close it."))
+        admitted = chat(owner.actor, Send(message="Close it."))
         assert drive_run(admitted.run_id).status == "waiting"
         (pending,) = get_store().pending_approvals(2)
         yield Parked(admitted.run_id, admitted.thread_id, pending.tool_call.id, runner)

@@ -383,7 +383,7 @@ def test_the_configuration_says_what_there_is_and_hands_out_the_csrf_cookie(make
         "models": {"enabled": False},
         "quota": {"enforced": False},
         "identity": {"anonymous": False},
-        "queue": {"enabled": False},
+        "queue": {"enabled": True},
         "approvals": {"mode": "blocking"},
     }
     assert "csrftoken" in response.cookies

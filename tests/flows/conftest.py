@@ -14,8 +14,9 @@ from agent.db import close_threads
 from agent.domain.actor import Actor
 from agent.domain.runs import Run, Step
 from agent.domain.snapshots import Message
-from agent.flows.admission import Admitted, Send, submit
+from agent.flows.admission import Admitted, Outcome, Queued, chat, submit
 from agent.flows.driver import Driver
+from agent.flows.starts import Send
 from agent.providers.scripted import Script, ScriptedProvider
 from agent.registry import Registry, isolated_registry
 from agent.store import get_store
@@ -35,7 +36,19 @@ class Site:
     store: AgentStore = field(default_factory=get_store)
 
     def send(self, message: str | None = "Hello", *, actor: Actor = ALICE, **fields: Any) -> Admitted:  # noqa: ANN401
+        return chat(actor, Send(message=message, **fields))
+
+    def submit(self, message: str | None = "And then?", *, actor: Actor = ALICE, **fields: Any) -> Outcome:  # noqa: ANN401
         return submit(actor, Send(message=message, **fields))
+
+    def wait(self, message: str, thread_id: str, **fields: Any) -> Queued:  # noqa: ANN401
+        """Send a message that has to wait."""
+        outcome = self.submit(message, thread_id=thread_id, **fields)
+        assert isinstance(outcome, Queued)
+        return outcome
+
+    def waiting(self, thread_id: str) -> list[str]:
+        return [message.content for message in self.store.list_queue(thread_id)]
 
     def drive(self, run_id: str, *, meanwhile: Callable[[Driver], object] | None = None) -> Run:
         return drive_run(run_id, meanwhile=meanwhile)

@@ -18,7 +18,8 @@ from agent.domain.commands import AppendMessage  # noqa: E402
 from agent.domain.history import HistoryPolicyContext  # noqa: E402
 from agent.domain.runs import Run, Step  # noqa: E402
 from agent.flows import history  # noqa: E402
-from agent.flows.admission import Send, submit  # noqa: E402
+from agent.flows.admission import chat  # noqa: E402
+from agent.flows.starts import Send  # noqa: E402
 from agent.registry import isolated_registry  # noqa: E402
 from agent.store.base import AgentStore  # noqa: E402
 from agent.testing.memory import InMemoryStore  # noqa: E402
@@ -54,7 +55,7 @@ def _sent(store: AgentStore, shape: Shape) -> tuple[str, str]:
         thread_id = thread_id or store.create_thread(actor=ALICE).id
         store.append_message(AppendMessage(thread_id=thread_id, role=role, content=content))
     message = None if shape.send.get("regenerate") else "Where is it?"
-    admitted = submit(ALICE, Send(message=message, thread_id=thread_id, **shape.send))
+    admitted = chat(ALICE, Send(message=message, thread_id=thread_id, **shape.send))
     return admitted.run_id, admitted.thread_id
 
 

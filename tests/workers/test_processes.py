@@ -8,9 +8,10 @@ import pytest
 
 from agent.domain.actor import Actor
 from agent.domain.runs import Run
-from agent.flows.admission import Send, submit
+from agent.flows.admission import chat
 from agent.flows.cancel import cancel
 from agent.flows.recovery import recover
+from agent.flows.starts import Send
 from agent.store import get_store
 from tests.workers.conftest import StartWorker
 from tests.workers.process import until
@@ -20,7 +21,7 @@ ALICE = Actor("alice")
 
 def send(folder: Path, word: str = "look") -> str:
     folder.mkdir()
-    return submit(ALICE, Send(message=f"{word} {folder}")).run_id
+    return chat(ALICE, Send(message=f"{word} {folder}")).run_id
 
 
 def run_of(run_id: str) -> Run:

@@ -17,8 +17,9 @@ import redis
 from agent import tasks
 from agent.domain.actor import Actor
 from agent.flows import dispatch
-from agent.flows.admission import Send, submit
+from agent.flows.admission import chat
 from agent.flows.recovery import recover, redispatch
+from agent.flows.starts import Send
 from agent.runners import worker
 from agent.runners.celery import CeleryRunner, connection
 from agent.store import get_store
@@ -43,7 +44,7 @@ def slot() -> Iterator[None]:
 
 def send(text: str = "Hello") -> str:
     began = time.monotonic()
-    run_id = submit(ALICE, Send(message=text)).run_id
+    run_id = chat(ALICE, Send(message=text)).run_id
     assert time.monotonic() - began < SOON
     run = get_store().get_run(run_id)
     assert run is not None
@@ -71,7 +72,7 @@ def test_a_message_carries_the_name_of_a_task_and_an_id(web: CeleryRunner, queue
 def test_nothing_is_sent_when_the_unit_is_taken_back(web: CeleryRunner, queued: redis.Redis, queue: str) -> None:
     def regret() -> None:
         with get_store().atomic():
-            submit(ALICE, Send(message="Hello"))
+            chat(ALICE, Send(message="Hello"))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

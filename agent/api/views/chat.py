@@ -12,12 +12,13 @@ from agent.api import docs
 from agent.api.base import ActorAPIView
 from agent.api.bodies import SendBody
 from agent.api.parsing import cursor_of, idempotency_key_of, parse, path_id, read_body, request_id_of
-from agent.api.shapes import AbortedShape, StartedShape
+from agent.api.shapes import AbortedShape, QueuedShape, StartedShape
 from agent.api.sse import event_stream
 from agent.domain.canonical import sha256_hex
 from agent.errors import NotFound
-from agent.flows.admission import Admitted, Send, submit
+from agent.flows.admission import Admitted, Queued, submit
 from agent.flows.cancel import cancel
+from agent.flows.starts import Send
 from agent.flows.stream import attach, follow
 
 
@@ -30,6 +31,7 @@ class ChatView(ActorAPIView):
         answers={
             (200, "text/event-stream"): docs.SSE,
             (200, "application/json"): docs.answer(StartedShape, "A repeat whose stream is no longer kept."),
+            202: docs.answer(QueuedShape, "The message waits in the conversation's queue, or was started from there."),
         },
         errors={
             400: (
@@ -53,10 +55,12 @@ class ChatView(ActorAPIView):
         parameters=[docs.IDEMPOTENCY_KEY, *docs.STREAM_HEADERS],
     )
     def post(self, request: Request) -> HttpResponseBase:
-        """Starts a run and follows it. The message is stored before the first byte; hanging up stops nothing."""
+        """Starts a run and follows it, or lets the message wait. It is stored at once; hanging up stops nothing."""
         key = idempotency_key_of(request)
         body = read_body(request)
         admitted = submit(self.actor, _send(parse(SendBody, body), body, key=key, request_id=request_id_of(request)))
+        if isinstance(admitted, Queued):
+            return Response(admitted.to_json(), status=202)
         if admitted.replayed and not self._still_there(admitted):
             return Response({"threadId": admitted.thread_id, "runId": admitted.run_id})
         return event_stream(

@@ -13,6 +13,7 @@ from agent.api import docs
 from agent.api.base import ActorAPIView
 from agent.api.shapes import ConfigShape, QuotaShape
 from agent.conf import agent_settings
+from agent.flows.queue import is_enabled
 from agent.spi import QuotaPolicy
 
 
@@ -28,7 +29,7 @@ class ConfigView(ActorAPIView):
                 "models": {"enabled": bool(settings.models)},
                 "quota": {"enforced": settings.quota is not None},
                 "identity": {"anonymous": ANONYMOUS_ROLE in self.actor.roles},
-                "queue": {"enabled": False},  # nor does it queue: a busy conversation answers 409
+                "queue": {"enabled": is_enabled()},
                 "approvals": {"mode": settings.action_approval_mode},
             }
         )

@@ -18,7 +18,6 @@ from agent.flows import threads
 LIST_DEFAULT: Final = 50
 LIST_MAX: Final = 200
 OK: Final = {"ok": True}
-NO_QUEUE: Final[dict[str, Any]] = {"items": [], "paused": None}  # nothing waits where sends are not queued
 
 
 class ThreadListView(ActorAPIView):
@@ -43,9 +42,9 @@ class ThreadView(ActorAPIView):
         errors={404: ("not_found",)},
     )
     def get(self, request: Request, thread_id: str) -> Response:
-        """The conversation with every message, oldest first."""
-        thread = threads.read(self.actor, path_id(thread_id))
-        return Response({**wire.detail(thread), "queue": NO_QUEUE})
+        """The conversation with every message, oldest first; what waits for an idle one starts."""
+        thread, queue = threads.read(self.actor, path_id(thread_id))
+        return Response({**wire.detail(thread), "queue": queue.to_json()})
 
     @docs.operation(
         "threads_patch",
@@ -74,7 +73,7 @@ class ThreadView(ActorAPIView):
         errors={404: ("not_found",)},
     )
     def delete(self, request: Request, thread_id: str) -> Response:
-        """It is unknown from now on; a run that answers it is stopped."""
+        """It is unknown from now on; a run that answers it is stopped, and what waits is removed."""
         threads.delete(self.actor, path_id(thread_id))
         return Response(OK)
 

@@ -118,8 +118,9 @@ class OrmQueue(OrmUnit):
 
     def lock_thread(self, thread_id: str) -> ThreadHold | None:
         with self.joined():
-            row = self._live(thread_id).select_for_update().values_list("active_run_id", "queue_pause").first()
-        return None if row is None else ThreadHold(run_id=row[0], pause=_pause(row[1]))
+            thread = Thread.objects.using(self.db).filter(pk=thread_id).select_for_update()
+            row = thread.values_list("active_run_id", "queue_pause", "deleted_at").first()
+        return None if row is None or row[2] is not None else ThreadHold(run_id=row[0], pause=_pause(row[1]))
 
     def claim_in_turn(self, thread_id: str, run_id: str) -> bool:
         return _claim(self.db, thread=thread_id, run=run_id) == 1
