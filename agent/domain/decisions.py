@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -66,8 +67,11 @@ def digest_of(call: ToolCall) -> str:
     return card_digest(call.proposal_id or call.id, call.tool_name, call.input, call.confirmation, call.approver)
 
 
-def approval_card(call: ToolCall) -> dict[str, Any]:
-    """A call that asked for a person, as a message lists it when it is read again; absent values are left out."""
+def approval_card(call: ToolCall, decided: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """A call that asked for a person, as a message lists it when it is read again; absent values are left out.
+
+    `decided` is what became of the proposal of a proposed call, which is not decided in its own row.
+    """
     card = {
         "id": call.id,
         "status": card_status(call),
@@ -80,6 +84,7 @@ def approval_card(call: ToolCall) -> dict[str, Any]:
         "decidedVia": call.decided_via,
         "reason": call.decision_reason,
         "target": {"kind": "proposal", "proposalId": call.proposal_id} if call.proposal_id else None,
+        **(decided or {}),
     }
     return {name: value for name, value in card.items() if value is not None}
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from agent.domain.actor import Actor
+from agent.domain.actor import Actor, Owner
 from agent.domain.clock import wire_time
 from agent.domain.commands import UNSET, Unset
 from agent.domain.snapshots import JsonList
@@ -87,10 +87,11 @@ class QueuedPatch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ThreadHold:
-    """What decides whether a thread's next message may start: the run that holds it, and the pause of its queue."""
+    """What decides whether a thread is told more: whose it is, the run that holds it, the pause of its queue."""
 
     run_id: str | None
     pause: QueuePause | None
+    owner: Owner | None = None  # where the row was read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

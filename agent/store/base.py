@@ -23,6 +23,13 @@ from agent.store.conversations import (
     ThreadTurnReader,
     ToolCallStore,
 )
+from agent.store.proposals import (
+    ConfirmTokenStore,
+    ProposalOutcomeStore,
+    ProposalReplacementStore,
+    ProposalStore,
+    ProposalWorkerStore,
+)
 from agent.store.queue import QueueStore
 from agent.store.work import FrameStore, IdempotencyStore, JournalStore, LedgerStore, RunStore
 
@@ -59,6 +66,11 @@ class AgentStore(
     QueueStore,
     FrameStore,
     IdempotencyStore,
+    ProposalStore,
+    ProposalReplacementStore,
+    ProposalWorkerStore,
+    ProposalOutcomeStore,
+    ConfirmTokenStore,
     Protocol,
 ):
     """Every capability together: what `OrmStore` and `InMemoryStore` keep."""
@@ -80,5 +92,10 @@ CAPABILITIES: dict[str, type] = {
     "queue": QueueStore,
     "frames": FrameStore,
     "idempotency": IdempotencyStore,
+    "proposals": ProposalStore,
+    "proposal_replacement": ProposalReplacementStore,
+    "proposal_worker": ProposalWorkerStore,
+    "proposal_outcomes": ProposalOutcomeStore,
+    "confirm_tokens": ConfirmTokenStore,
 }
 REQUIRED = frozenset({"threads", "messages", "tool_calls", "ledger"})

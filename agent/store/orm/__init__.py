@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from agent.store.base import CAPABILITIES
 from agent.store.orm.approvals import OrmApprovals
+from agent.store.orm.confirm_tokens import OrmConfirmTokens
 from agent.store.orm.frames import OrmFrames
 from agent.store.orm.idempotency import OrmIdempotency
 from agent.store.orm.journal import OrmJournal
 from agent.store.orm.ledger import OrmLedger
 from agent.store.orm.messages import OrmMessages
+from agent.store.orm.proposal_work import OrmProposalWork
 from agent.store.orm.queue import OrmQueue
 from agent.store.orm.runs import OrmRuns
 from agent.store.orm.summaries import OrmSummaries
@@ -32,6 +34,8 @@ class OrmStore(
     OrmQueue,
     OrmFrames,
     OrmIdempotency,
+    OrmConfirmTokens,
+    OrmProposalWork,
 ):
     """An `AgentStore` on the site's database."""
 

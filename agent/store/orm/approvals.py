@@ -21,6 +21,7 @@ from agent.errors import NotAllowed
 from agent.models import Run, ToolCall
 from agent.models.tool_call import ToolCallQuerySet
 from agent.store.orm import rows
+from agent.store.orm.proposal_rows import cards_of
 from agent.store.orm.unit import OrmUnit
 
 _UNKNOWN = DecisionAnswer(status="not_found")
@@ -174,8 +175,10 @@ def _wanted(filters: ApprovalFilter) -> Q:
 
 def with_cards(using: str, thread_id: str, messages: Iterable[MessageValue]) -> tuple[MessageValue, ...]:
     """The messages with the cards of their calls that asked for a person."""
-    asked = ToolCall.objects.using(using).filter(thread_id=thread_id).exclude(approver=None).order_by("id")
+    rows_asked = ToolCall.objects.using(using).filter(thread_id=thread_id).exclude(approver=None).order_by("id")
+    asked = [rows.tool_call(row) for row in rows_asked.values(*rows.TOOL_CALL)]
+    proposals = cards_of(using, [call.proposal_id for call in asked if call.proposal_id])
     cards: dict[str, list[dict[str, Any]]] = {}
-    for row in asked.values(*rows.TOOL_CALL):
-        cards.setdefault(row["message_id"], []).append(approval_card(rows.tool_call(row)))
+    for call in asked:
+        cards.setdefault(call.message_id, []).append(approval_card(call, proposals.get(call.proposal_id or "")))
     return tuple(replace(message, approvals=cards.get(message.id)) for message in messages)

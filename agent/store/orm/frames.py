@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
@@ -15,17 +15,17 @@ from django.db.models.functions import Coalesce
 
 from agent.db import one_writer
 from agent.domain.canonical import compact_json
+from agent.domain.clock import epoch_ms
 from agent.domain.snapshots import NumberedFrame
 from agent.errors import LeaseLost
 from agent.models import Run, StreamFrame, frame_insert
 from agent.models.erasure import erase
 from agent.models.frame_insert import Texts
 from agent.models.prepared import Select, Slot
-from agent.store.orm.unit import OrmUnit, whole_ms
+from agent.store.orm.unit import OrmUnit
 
 _TRIES = 8
 _IDS_AT_ONCE = 500
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _last = Select(lambda: StreamFrame.objects.filter(run_id=Slot("run")).order_by("-seq").values_list("seq")[:1])
 _run = Select(lambda: Run.objects.filter(pk=Slot("run")).values_list("frame_base", "attempt"))
@@ -59,7 +59,7 @@ class OrmFrames(OrmUnit):
         return self.last_seq(run_id)
 
     def _append(self, run_id: str, frames: Sequence[Texts], attempt: int | None, *, tries: int = _TRIES) -> int:
-        now_ms = whole_ms(_EPOCH, self.clock())
+        now_ms = epoch_ms(self.clock())
         try:
             with self._own_savepoint():
                 last = frame_insert.append(self.db, run_id, frames, attempt=attempt, now_ms=now_ms)

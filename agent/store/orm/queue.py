@@ -6,13 +6,14 @@ from typing import Any
 
 from django.db.models import Exists, Max, Min, OuterRef, Q
 
+from agent.domain.actor import Owner
 from agent.domain.queue import NewQueuedMessage, QueuedPatch, QueuePause, ThreadHold
 from agent.domain.queue import QueuedMessage as QueuedMessageValue
 from agent.errors import Conflict, NotFound
 from agent.models import QueuedMessage, Run, Thread
 from agent.models.erasure import erase
 from agent.models.inserts import Insert
-from agent.models.prepared import Slot, Update
+from agent.models.prepared import Select, Slot, Update
 from agent.models.queue import QueuedMessageQuerySet
 from agent.models.thread import ThreadQuerySet
 from agent.store.orm import rows
@@ -37,6 +38,8 @@ def _unwaited() -> ThreadQuerySet:
     return Thread.objects.filter(pk=Slot("thread"), active_run_id=Slot("run")).filter(~_waiting())
 
 
+_HELD = ("actor_ref", "tenant_ref", "active_run_id", "queue_pause", "deleted_at")
+_lock = Select(lambda: Thread.objects.filter(pk=Slot("thread")).select_for_update().values_list(*_HELD))
 _claim = Update(_in_turn, {"active_run_id": Slot("run")})
 _release = Update(_unwaited, {"active_run_id": None})
 _release_titled = Update(_unwaited, {"active_run_id": None, "title": Slot("title"), "updated_at": Slot("now")})
@@ -118,9 +121,10 @@ class OrmQueue(OrmUnit):
 
     def lock_thread(self, thread_id: str) -> ThreadHold | None:
         with self.joined():
-            thread = Thread.objects.using(self.db).filter(pk=thread_id).select_for_update()
-            row = thread.values_list("active_run_id", "queue_pause", "deleted_at").first()
-        return None if row is None or row[2] is not None else ThreadHold(run_id=row[0], pause=_pause(row[1]))
+            row = _lock.first(self.db, thread=thread_id)
+        if row is None or row[4] is not None:
+            return None
+        return ThreadHold(owner=Owner(row[0], row[1]), run_id=row[2], pause=_pause(row[3]))
 
     def claim_in_turn(self, thread_id: str, run_id: str) -> bool:
         return _claim(self.db, thread=thread_id, run=run_id) == 1

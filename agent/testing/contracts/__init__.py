@@ -4,12 +4,19 @@ The contracts of the store are here by name; `STORE_CONTRACTS` are all of them, 
 store runs the contracts of the capabilities that it declares.
 """
 
-from agent.testing.contracts import decisions, forks, journal, leases, texts, thread_reads
+from agent.testing.contracts import decisions, forks, journal, leases, proposal_refusals, texts, thread_reads
 from agent.testing.contracts.base import Case, ContractMismatch
 from agent.testing.contracts.frames import FRAME_CONTRACT
 from agent.testing.contracts.holders import HOLDER_CONTRACT
 from agent.testing.contracts.idempotency import IDEMPOTENCY_CONTRACT
 from agent.testing.contracts.ledger import LEDGER_CONTRACT
+from agent.testing.contracts.proposal_outcomes import (
+    CONFIRM_TOKEN_CONTRACT,
+    PROPOSAL_OUTCOME_CONTRACT,
+    PROPOSED_CALL_CONTRACT,
+)
+from agent.testing.contracts.proposal_work import PROPOSAL_REPLACEMENT_CONTRACT, PROPOSAL_WORKER_CONTRACT
+from agent.testing.contracts.proposals import PROPOSAL_CONTRACT
 from agent.testing.contracts.queue import QUEUE_CONTRACT
 from agent.testing.contracts.reads import BLANK_HISTORY_CONTRACT, BOUNDED_READ_CONTRACT
 from agent.testing.contracts.round_trip import ROUND_TRIP_CONTRACT
@@ -21,7 +28,15 @@ from agent.testing.contracts.threads import THREAD_CONTRACT
 from agent.testing.contracts.tool_calls import TOOL_CALL_CONTRACT
 from agent.testing.contracts.unit import UNIT_OF_WORK_CONTRACT
 
-CASES_ADDED_BY = (decisions, forks, journal, leases, texts, thread_reads)  # to the lists above, when imported
+CASES_ADDED_BY = (
+    decisions,
+    forks,
+    journal,
+    leases,
+    proposal_refusals,
+    texts,
+    thread_reads,
+)  # to the lists above, when imported
 
 STORE_CONTRACTS: dict[str, list[StoreCase]] = {
     "unit of work": UNIT_OF_WORK_CONTRACT,
@@ -35,6 +50,12 @@ STORE_CONTRACTS: dict[str, list[StoreCase]] = {
     "frames": FRAME_CONTRACT,
     "idempotency": IDEMPOTENCY_CONTRACT,
     "summaries": SUMMARY_CONTRACT,
+    "proposals": PROPOSAL_CONTRACT,
+    "proposal_replacement": PROPOSAL_REPLACEMENT_CONTRACT,
+    "proposal_worker": PROPOSAL_WORKER_CONTRACT,
+    "proposal_outcomes": PROPOSAL_OUTCOME_CONTRACT,
+    "proposed calls": PROPOSED_CALL_CONTRACT,
+    "confirm_tokens": CONFIRM_TOKEN_CONTRACT,
     "blank history": BLANK_HISTORY_CONTRACT,
     "bounded reads": BOUNDED_READ_CONTRACT,
 }
@@ -44,11 +65,17 @@ for _cases in STORE_CONTRACTS.values():
 __all__ = [
     "BLANK_HISTORY_CONTRACT",
     "BOUNDED_READ_CONTRACT",
+    "CONFIRM_TOKEN_CONTRACT",
     "EVERY_MESSAGE_FIELD",
     "FRAME_CONTRACT",
     "HOLDER_CONTRACT",
     "IDEMPOTENCY_CONTRACT",
     "LEDGER_CONTRACT",
+    "PROPOSAL_CONTRACT",
+    "PROPOSAL_OUTCOME_CONTRACT",
+    "PROPOSAL_REPLACEMENT_CONTRACT",
+    "PROPOSAL_WORKER_CONTRACT",
+    "PROPOSED_CALL_CONTRACT",
     "QUEUE_CONTRACT",
     "ROUND_TRIP_CONTRACT",
     "RUN_CONTRACT",

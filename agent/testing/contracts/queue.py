@@ -186,7 +186,11 @@ def _lock(subject: StoreSubject) -> None:
     thread_id = new_thread(store, held_by="r1")
     store.set_queue_pause(thread_id, PAUSE)
     with store.atomic():
-        same(store.lock_thread(thread_id), {"run_id": "r1", "pause": PAUSE}, "the thread")
+        same(
+            store.lock_thread(thread_id),
+            {"owner": {"ref": "ana", "tenant_ref": "acme"}, "run_id": "r1", "pause": PAUSE},
+            "the thread",
+        )
         same(store.lock_thread("nobody"), None, "an unknown thread")
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from agent.store.base import CAPABILITIES
 from agent.testing.memory.approvals import Approvals
+from agent.testing.memory.confirm_tokens import ConfirmTokens
 from agent.testing.memory.creation import Creation
 from agent.testing.memory.forks import Forks
 from agent.testing.memory.frames import Frames
 from agent.testing.memory.idempotency import Idempotency
 from agent.testing.memory.ledger import Ledger
+from agent.testing.memory.proposals import Proposals
 from agent.testing.memory.queue import Queue
 from agent.testing.memory.runs import Runs
 from agent.testing.memory.summaries import Summaries
 
 
-class InMemoryStore(Creation, Forks, Approvals, Ledger, Runs, Queue, Frames, Summaries, Idempotency):
+class InMemoryStore(
+    Proposals, Creation, Forks, Approvals, Ledger, Runs, Queue, Frames, Summaries, Idempotency, ConfirmTokens
+):
     """An `AgentStore` of one process without infrastructure; its units of work are serial, and gone with it."""
 
     capabilities = frozenset(CAPABILITIES)

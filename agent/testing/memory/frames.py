@@ -7,12 +7,13 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from agent.domain.clock import epoch_ms
 from agent.domain.snapshots import NumberedFrame
 from agent.domain.states import TERMINAL_RUN
 from agent.errors import LeaseLost
 from agent.testing.memory.state import State, StreamEnds
 from agent.testing.memory.unit import unit
-from agent.testing.memory.values import ID, cleaned, copied, epoch_ms, exact
+from agent.testing.memory.values import ID, cleaned, copied, exact
 
 
 class Frames(State):

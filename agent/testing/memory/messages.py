@@ -8,7 +8,8 @@ from typing import Any
 
 from agent.domain.commands import AppendMessage
 from agent.domain.decisions import approval_card
-from agent.domain.snapshots import JsonList, Message, ThreadDetail, ThreadPage, TurnMessage
+from agent.domain.proposal_json import from_snapshot
+from agent.domain.snapshots import JsonList, Message, ThreadDetail, ThreadPage, ToolCall, TurnMessage
 from agent.domain.states import MessageRole
 from agent.domain.text import clean_text
 from agent.errors import Conflict, NotFound
@@ -73,8 +74,12 @@ class Messages(Threads):
 
     def _approvals(self, message_id: str) -> JsonList | None:
         calls = sorted(self.calls_of_message.keys(message_id))
-        cards = [approval_card(self.calls[key]) for key in calls if self.calls[key].approver is not None]
-        return copied(cards) or None
+        asked = [self.calls[key] for key in calls if self.calls[key].approver is not None]
+        return copied([approval_card(call, self._proposal_card(call)) for call in asked]) or None
+
+    def _proposal_card(self, call: ToolCall) -> dict[str, Any] | None:
+        text = self.proposals.get(call.proposal_id) if call.proposal_id else None
+        return None if text is None else from_snapshot(text).card
 
     @unit
     def set_message_tool_results(self, message_id: str, results: JsonList) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from agent.domain.actor import Owner
 from agent.domain.commands import UNSET
 from agent.domain.queue import NewQueuedMessage, QueuedMessage, QueuedPatch, QueuePause, ThreadHold
 from agent.domain.states import TERMINAL_RUN
@@ -112,7 +113,10 @@ class Queue(Threads):
     @unit
     def lock_thread(self, thread_id: str) -> ThreadHold | None:
         row = self.live_thread(thread_id)
-        return None if row is None else ThreadHold(run_id=row.active_run_id, pause=row.queue_pause)
+        if row is None:
+            return None
+        owner = Owner(row.actor_ref, row.tenant_ref)
+        return ThreadHold(owner=owner, run_id=row.active_run_id, pause=row.queue_pause)
 
     @unit
     def claim_in_turn(self, thread_id: str, run_id: str) -> bool:

@@ -71,6 +71,8 @@ class State(UnitOfWork):
         self._make_conversation()
         self._make_runs()
         self._make_ledger()
+        self.proposals: Table[str, str] = Table(self._log)  # canonical snapshots
+        self.tokens: Table[str, int] = Table(self._log)  # used ones: when each expires, in epoch ms
 
     def _make_conversation(self) -> None:
         self.threads: Table[str, ThreadRow] = Table(self._log)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from agent.domain.canonical import compact_json
@@ -16,7 +16,6 @@ REF = 255
 NAME = 128
 WORD = 32
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 T = TypeVar("T", bound="str | None")
 
@@ -56,10 +55,6 @@ def listed(value: Any) -> Any:  # noqa: ANN401 - a JSON list or None
 def ms_between(start: datetime, end: datetime) -> int:
     """Whole milliseconds, never negative: clocks of two processes may differ."""
     return max((end - start) // _MS, 0)
-
-
-def epoch_ms(instant: datetime) -> int:
-    return (instant - _EPOCH) // _MS
 
 
 def _copy(value: Any) -> Any:  # noqa: ANN401 - any JSON

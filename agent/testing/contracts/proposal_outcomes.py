@@ -1,0 +1,281 @@
+"""PROPOSAL_OUTCOME_CONTRACT, PROPOSED_CALL_CONTRACT and CONFIRM_TOKEN_CONTRACT (spec 02 §5.8 and §5.9)."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+
+from agent.domain.clock import epoch_ms
+from agent.domain.proposals import Proposal, ProposalScope
+from agent.errors import Invalid
+from agent.store.base import AgentStore
+from agent.testing.contracts.base import ContractMismatch, same
+from agent.testing.contracts.decisions import decide as decide_call
+from agent.testing.contracts.proposal_rows import (
+    LEASE_MS,
+    approved,
+    asked,
+    claimed,
+    decide,
+    failed,
+    made,
+    needed,
+    own_scope,
+    settle,
+    settled,
+    stored,
+    telling,
+)
+from agent.testing.contracts.rows import ANA, called_message, new_call
+from agent.testing.contracts.store import StoreCase, StoreSubject, case
+from agent.testing.contracts.tool_calls import stored_call
+
+PROPOSAL_OUTCOME_CONTRACT: list[StoreCase] = []
+PROPOSED_CALL_CONTRACT: list[StoreCase] = []
+CONFIRM_TOKEN_CONTRACT: list[StoreCase] = []
+
+
+def token_of(proposal: Proposal) -> str:
+    if proposal.delivery is None or proposal.delivery.lease is None:
+        raise ContractMismatch("nobody admits the outcome")
+    return proposal.delivery.lease.token
+
+
+def admitting(store: AgentStore, proposal_id: str = "p1") -> str:
+    return token_of(needed(store.claim_outcome(proposal_id, LEASE_MS)))
+
+
+def told(store: AgentStore, scope: ProposalScope) -> list[str]:
+    detail = store.get_thread(scope.thread_id)
+    return [message.content for message in detail.messages] if detail else []
+
+
+@case(PROPOSAL_OUTCOME_CONTRACT, "01 each end but a replacement yields one due outcome")
+def _due(subject: StoreSubject) -> None:
+    store, clock = subject.store, subject.clock
+    scope = own_scope(store)
+    settled(store, "succeeded", scope)
+    needed(settle(store, claimed(store, "failed", scope), failed()))
+    made(store, "rejected", scope)
+    decide(store, "rejected", "rejected", scope, reason="Too much")
+    made(store, "expired", scope, expires_at=epoch_ms(clock.now) + 1)
+    approved(store, "queued", scope)
+    made(store, "old", scope, replacement_key="k")
+    clock.advance(1)
+    store.expire_due_proposals(clock.now)
+    store.create_proposal(asked("new", scope, replacement_key="k"), supersede=True)
+    due = store.due_outcomes(clock.now)
+    seen = sorted((one.id, one.outcome.id, one.outcome.status) for one in due if one.outcome)
+    same(
+        seen,
+        sorted((each, f"{each}:outcome:1", each) for each in ("succeeded", "failed", "rejected", "expired")),
+        "due",
+    )
+    reasons = [one.outcome.reason for one in due if one.outcome and one.id == "rejected"]
+    same(reasons, ["Too much"], "the reason")
+    same(len(store.due_outcomes(clock.now, 2)), 2, "a limit")
+    same(store.due_outcomes(clock.now, scope=own_scope(store)), [], "of another thread")
+    same(len(store.due_outcomes(clock.now, scope=scope)), 4, "of this thread")
+
+
+@case(PROPOSAL_OUTCOME_CONTRACT, "02 the message and the delivery are written together, or neither")
+def _together(subject: StoreSubject) -> None:
+    store, scope = subject.store, own_scope(subject.store)
+    done = settled(store, scope=scope)
+    token = admitting(store)
+    try:
+        with store.atomic():
+            needed(store.admit_outcome("p1", token, telling(done)))
+            raise KeyError
+    except KeyError:
+        pass
+    delivery = stored(store).delivery
+    same((told(store, scope), delivery and delivery.status), ([], "admitting"), "taken back")
+    admitted = needed(store.admit_outcome("p1", token, telling(done)))
+    detail = store.get_thread(scope.thread_id)
+    ids = [message.id for message in detail.messages] if detail else []
+    same(
+        admitted.delivery and (admitted.delivery.status, [admitted.delivery.message_id]),
+        ("delivered", ids),
+        "delivered",
+    )
+    same(told(store, scope), ["Done."], "the message")
+    same(store.due_outcomes(subject.clock.now), [], "nothing is due")
+
+
+@case(PROPOSAL_OUTCOME_CONTRACT, "02b in an idle thread a pending outcome is delivered in one step")
+def _one_step(subject: StoreSubject) -> None:
+    store, scope = subject.store, own_scope(subject.store)
+    done = settled(store, scope=scope)
+    same(store.admit_outcome("p1", None, telling(done)).status, "applied", "in one step")
+    same(store.admit_outcome("p1", None, telling(done)).status, "unchanged", "again")
+    same(told(store, scope), ["Done."], "the message")
+    busy = own_scope(store, held_by="run-9")
+    other = settled(store, "p2", busy)
+    same(store.admit_outcome("p2", None, telling(other)).status, "busy", "while a run holds the thread")
+    delivery = stored(store, "p2").delivery
+    same((told(store, busy), delivery and delivery.status), ([], "pending"), "nothing is written")
+
+
+@case(PROPOSAL_OUTCOME_CONTRACT, "03 a busy thread is told nothing, and later it is")
+def _busy(subject: StoreSubject) -> None:
+    store, clock = subject.store, subject.clock
+    scope = own_scope(store, held_by="run-9")
+    done = settled(store, scope=scope)
+    settled(store, "p2", own_scope(store))
+    clock.advance(1)
+    same(store.admit_outcome("p1", admitting(store), telling(done)).status, "busy", "busy")
+    same(told(store, scope), [], "the thread")
+    same([one.id for one in store.due_outcomes(clock.now)], ["p2", "p1"], "it is due again, behind those untried")
+    store.release_active_run(scope.thread_id, "run-9")
+    same(store.admit_outcome("p1", admitting(store), telling(done)).status, "applied", "when it is idle")
+
+
+@case(PROPOSAL_OUTCOME_CONTRACT, "04 of racing admissions one writes, and a second one is unchanged", commits=True)
+def _second(subject: StoreSubject) -> None:
+    store, scope = subject.store, own_scope(subject.store)
+    done = settled(store, scope=scope)
+    token = admitting(store)
+    answers = subject.parallel([partial(store.admit_outcome, "p1", token, telling(done))] * 4)
+    same(sorted(answer.status for answer in answers), ["applied", *["unchanged"] * 3], "answers")
+    same(told(store, scope), ["Done."], "the thread")
+    same(store.claim_outcome("p1", LEASE_MS).status, "conflict", "nothing to claim")
+
+
+@case(PROPOSAL_OUTCOME_CONTRACT, "05 a stale admission conflicts")
+def _stale(subject: StoreSubject) -> None:
+    store, clock, scope = subject.store, subject.clock, own_scope(subject.store)
+    done = settled(store, scope=scope)
+    first = admitting(store)
+    same(store.claim_outcome("p1", LEASE_MS).status, "conflict", "somebody admits it")
+    same(store.due_outcomes(clock.now), [], "it is not due")
+    clock.advance(LEASE_MS / 1000)
+    same([one.id for one in store.due_outcomes(clock.now)], ["p1"], "a lost admission is due")
+    second = admitting(store)
+    answers = [store.admit_outcome("p1", token, telling(done)).status for token in (first, "invented", second)]
+    same(answers, ["conflict", "conflict", "applied"], "tokens")
+    same(told(store, scope), ["Done."], "the thread")
+
+
+@case(PROPOSAL_OUTCOME_CONTRACT, "06 where the thread is gone, or another's, the outcome is discarded")
+def _discarded(subject: StoreSubject) -> None:
+    store, deleted = subject.store, own_scope(subject.store)
+    foreign = ProposalScope(tenant_ref=None, actor_ref="bo", thread_id=own_scope(store).thread_id)
+    unknown = ProposalScope(tenant_ref=None, actor_ref="bo", thread_id="nowhere")
+    for place, scope in enumerate((deleted, foreign, unknown)):
+        done = settled(store, f"p{place}", scope)
+        store.soft_delete_thread(deleted.thread_id)
+        answer = store.admit_outcome(done.id, admitting(store, done.id), telling(done))
+        same((answer.status, told(store, scope)), ("discarded", []), f"{scope}")
+        delivery = stored(store, done.id).delivery
+        same(delivery and delivery.status, "discarded", "the delivery")
+    same(store.due_outcomes(subject.clock.now), [], "nothing is due")
+
+
+@case(PROPOSAL_OUTCOME_CONTRACT, "08 nothing is admitted of what is not over, nor of what is unknown")
+def _nothing(subject: StoreSubject) -> None:
+    store = subject.store
+    pending = made(store, scope=own_scope(store))
+    same(store.claim_outcome("p1", LEASE_MS).status, "conflict", "no outcome")
+    same(store.admit_outcome("p1", None, telling(pending)).status, "conflict", "no outcome to admit")
+    same(store.claim_outcome("nobody", LEASE_MS).status, "not_found", "an unknown id")
+    same(store.admit_outcome("nobody", None, telling(pending)).status, "not_found", "an unknown id")
+
+
+@case(PROPOSED_CALL_CONTRACT, "01 a proposed call reads back with its proposal and its target")
+def _target(subject: StoreSubject) -> None:
+    store = subject.store
+    message = called_message(store)
+    new_call(store, message, status="proposed", proposal_id="p1", approver="role:lead")
+    call = stored_call(store)
+    same((call.status, call.proposal_id), ("proposed", "p1"), "the row")
+    detail = store.get_thread(message.thread_id)
+    [card] = (detail.messages[0].approvals if detail else None) or [{}]
+    same(card.get("target"), {"kind": "proposal", "proposalId": "p1"}, "the card")
+
+
+@case(PROPOSED_CALL_CONTRACT, "02 it is decided by its proposal alone, whose state the card shows")
+def _decided_there(subject: StoreSubject) -> None:
+    store = subject.store
+    message = called_message(store)
+    scope = ProposalScope(tenant_ref=ANA.tenant_ref, actor_ref=ANA.ref, thread_id=message.thread_id)
+    made(store, scope=scope)
+    new_call(store, message, status="proposed", proposal_id="p1", approver="role:lead")
+    same(decide_call(store, "approved"), "conflict", "decide_tool_call")
+
+    def card() -> dict[str, object]:
+        detail = store.get_thread(message.thread_id)
+        [only] = (detail.messages[0].approvals if detail else None) or [{}]
+        return {name: only.get(name) for name in ("status", "decidedBy", "decidedVia", "reason")}
+
+    pending = {"status": "pending", "decidedBy": None, "decidedVia": None, "reason": None}
+    same(card(), pending, "a pending card")
+    decide(store, "rejected", scope=scope, reason="No.")
+    rejected = {"status": "rejected", "decidedBy": "lead", "decidedVia": "web", "reason": "No."}
+    same(card(), rejected, "a decided card")
+
+
+@case(PROPOSED_CALL_CONTRACT, "03 it is no open blocking approval")
+def _not_open(subject: StoreSubject) -> None:
+    store = subject.store
+    new_call(store, called_message(store), status="proposed", proposal_id="p1", approver="role:lead")
+    same(store.pending_approvals(10), [], "the inbox of blocking ones")
+    same(store.fail_unsettled_tool_calls("run-1", "over"), 0, "the end of its run leaves it")
+    same(stored_call(store).status, "proposed", "the row")
+
+
+def hash_of(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def use(store: AgentStore, text: str = "token", expires_at_ms: int = 10_000) -> bool:
+    return store.claim_token(hash_of(text), "ana", "export", expires_at_ms)
+
+
+@case(CONFIRM_TOKEN_CONTRACT, "01 only the first claim wins")
+def _first(subject: StoreSubject) -> None:
+    same([use(subject.store), use(subject.store), use(subject.store, "other")], [True, False, True], "claims")
+
+
+@case(CONFIRM_TOKEN_CONTRACT, "02 of eight claims at once one wins", commits=True)
+def _at_once(subject: StoreSubject) -> None:
+    same(sorted(subject.parallel([partial(use, subject.store)] * 8)), [*[False] * 7, True], "claims")
+
+
+@case(CONFIRM_TOKEN_CONTRACT, "03 a release lets it be used again")
+def _released(subject: StoreSubject) -> None:
+    store = subject.store
+    use(store)
+    store.release_token(hash_of("token"))
+    store.release_token(hash_of("nobody's"))
+    same([use(store), use(store)], [True, False], "claims")
+
+
+@case(CONFIRM_TOKEN_CONTRACT, "04 a purge removes the expired ones, and says how many")
+def _purge(subject: StoreSubject) -> None:
+    store = subject.store
+    for text, expires_at_ms in (("a", 1000), ("b", 2000), ("c", 2001)):
+        use(store, text, expires_at_ms)
+    same([store.purge_expired_tokens(2000), store.purge_expired_tokens(2000)], [2, 0], "purges")
+    same([use(store, "a"), use(store, "c")], [True, False], "what is kept")
+
+
+@case(CONFIRM_TOKEN_CONTRACT, "06 a claim of a unit that fails is no claim")
+def _rollback(subject: StoreSubject) -> None:
+    store = subject.store
+    try:
+        with store.atomic():
+            use(store)
+            raise KeyError
+    except KeyError:
+        same(use(store), True, "claimed anew")
+
+
+@case(CONFIRM_TOKEN_CONTRACT, "07 what no column can hold is rejected")
+def _exact(subject: StoreSubject) -> None:
+    for given in (("h" * 65, "ana", "t"), ("h", "a" * 256, "t"), ("h", "a\x00", "t")):
+        try:
+            subject.store.claim_token(*given, 1)
+        except Invalid:
+            continue
+        raise ContractMismatch(f"{given} was accepted")
