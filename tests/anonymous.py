@@ -8,6 +8,7 @@ from typing import Any
 
 ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)?")
+MADE_OF_IDS = {"digest"}  # other ids, other value
 TIMES = {"ms", "reasoning_ms", "reasoningMs", "duration_ms", "active_ms", "execution_ms"}
 
 
@@ -24,7 +25,7 @@ class Anonymous:
 
 def _timeless(value: Any) -> Any:  # noqa: ANN401 - JSON
     if isinstance(value, dict):
-        return {name: _timeless(item) for name, item in value.items() if name not in TIMES}
+        return {name: _timeless(item) for name, item in value.items() if name not in TIMES | MADE_OF_IDS}
     if isinstance(value, (list, tuple)):
         return [_timeless(item) for item in value]
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 from agent.domain.canonical import compact_json
@@ -26,6 +27,8 @@ ASKED = Reply(
     stop="tool_calls",
     provider_state='{"signature": "\\u00e9=="}',
 )
+ACTION = ReplyCall(id="a", name="cancel", input={"number": 7})
+ACTED = replace(ASKED, tool_calls=(ACTION,))
 ANSWERED = Reply(text="Seven is here, thirteen is lost.", usage=Usage(input_tokens=150, output_tokens=7))
 SUMMARIZED = Reply(text="They asked for seven and thirteen.", usage=Usage(input_tokens=90, output_tokens=9))
 PIECES = (14, 6)  # how many frames each of the two model calls emits
@@ -65,7 +68,8 @@ class Model:
             return _folded(request)
         step = int((request.idempotency_key or "").rpartition(":")[2])
         touched(f"model {step} {digest(request)}")
-        reply = ANSWERED if request.messages[-1].tool_results else ASKED
+        asked = ACTED if request.tools[0].name == ACTION.name else ASKED
+        reply = ANSWERED if request.messages[-1].tool_results else asked
         before = plan.stored + 1  # step-start
         for number, frame in enumerate(pieces(reply)):
             here(f"model:{step}:{number}")
@@ -110,6 +114,13 @@ def declare() -> None:
         _used(ctx, "lose")
         raise ValueError(number)
 
+    @tool(kind="action")
+    def cancel(ctx: ToolContext, number: int) -> dict[str, int]:
+        """Cancel a number, once a person has agreed."""
+        _used(ctx, "cancel")
+        return {"cancelled": number}
+
+    agent(name="acting", prompt="You cancel.", tools=[cancel])(type("Acting", (), {}))
     tools, window = [look, weigh, lose], History(max_messages=1, summarize=True)
     agent(name="mortal", prompt="You count.", tools=tools)(type("Mortal", (), {}))
     agent(name="forgetful", prompt="You count.", tools=tools, history=window)(type("Forgetful", (), {}))

@@ -12,7 +12,7 @@ import pytest
 from agent.flows.recovery import recover
 from tests.anonymous import Anonymous
 from tests.flows.conftest import Site
-from tests.golden.journals import Golden, as_asked, as_message, load, read
+from tests.golden.journals import Golden, as_asked, as_message, decide, load, read
 from tests.golden.shapes import SHAPES, Player, Shape, declare
 
 MakeSite = Callable[..., Site]
@@ -63,6 +63,9 @@ def test_a_recorded_run_completes_on_its_own_positions(site: MakeSite, name: str
     desk, player, ran = made(site, shape)
     run_id = load(desk.store, golden, upto)
     run = desk.drive(run_id)
+    while run.status == "waiting":
+        decide(desk.store, run_id, shape.decided)
+        run = desk.drive(run_id)
     assert (run.status, run.error_message) == ("completed", None)
 
     steps = [{"name": step.name, "payload": step.payload} for step in desk.steps(run_id)]

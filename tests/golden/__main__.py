@@ -24,7 +24,7 @@ from agent.registry import isolated_registry  # noqa: E402
 from agent.store.base import AgentStore  # noqa: E402
 from agent.testing.memory import InMemoryStore  # noqa: E402
 from agent.testing.turns import drive_run, held_runner  # noqa: E402
-from tests.golden.journals import ALICE, as_asked, as_message, path_of  # noqa: E402
+from tests.golden.journals import ALICE, as_asked, as_message, decide, path_of  # noqa: E402
 from tests.golden.shapes import SHAPES, Player, Shape, declare  # noqa: E402
 
 
@@ -39,6 +39,9 @@ def record(shape: Shape) -> dict[str, Any]:
         if shape.old:
             _record_whole_thread(store, run_id, thread_id)
         run = drive_run(run_id)
+        while run.status == "waiting":
+            decide(store, run_id, shape.decided)
+            run = drive_run(run_id)
         assert run.status == "completed", run.error_message
         return {
             "run": _run(run),

@@ -10,17 +10,33 @@ from pathlib import Path
 from typing import Any
 
 from agent.domain.actor import Actor
-from agent.domain.commands import AppendMessage, NewRun, RecordToolCall, RecordUsage, RunStart, ToolCallPatch
+from agent.domain.commands import (
+    AppendMessage,
+    NewRun,
+    RecordToolCall,
+    RecordUsage,
+    RunStart,
+    ToolCallPatch,
+    ToolDecision,
+)
 from agent.domain.ids import new_id
 from agent.domain.model_calls import ModelRequest
+from agent.domain.results import Payload, result_of, settled_by
 from agent.domain.runs import RunLease, Step
 from agent.domain.snapshots import Message
 from agent.domain.states import ToolCallStatus
+from agent.flows import approvals
 from agent.store.base import AgentStore
 from tests.anonymous import ID
 
 FOLDER = Path(__file__).parent
 ALICE = Actor("alice")
+STATUS = {
+    "refused": ToolCallStatus.FAILED,
+    "denied": ToolCallStatus.FAILED,
+    "completed": ToolCallStatus.AUTO_EXECUTED,
+    "approval": ToolCallStatus.PENDING_APPROVAL,
+}
 FOREIGN = "another:step"
 
 
@@ -59,6 +75,15 @@ def as_message(message: Message) -> dict[str, Any]:
     """A message, as a file keeps it."""
     kept = ("id", "role", "content", "tool_calls", "tool_results", "usage", "reasoning", "ui", "persona", "agent_name")
     return {name: getattr(message, name) for name in kept}
+
+
+def decide(store: AgentStore, run_id: str, word: str) -> None:
+    """Somebody decides about the call that the run waits for."""
+    (pending,) = (each.tool_call.id for each in store.pending_approvals(9) if each.tool_call.run_id == run_id)
+    if word == "approved":
+        approvals.approve(ALICE, pending)
+    else:
+        approvals.reject(ALICE, pending)
 
 
 def load(store: AgentStore, golden: Golden, upto: int, *, foreign: int | None = None) -> str:
@@ -116,6 +141,8 @@ class _Worker:
             self._answered(name, payload)
         elif name.startswith("persist:toolcall:"):
             self._called(payload, self._calls[name.rpartition(":")[2]])
+        elif name.startswith("await:"):
+            self._decided(payload, self._calls[name.rpartition(":")[2]])
         elif name.startswith("tool:"):
             self._settled(payload, self._calls[name.rpartition(":")[2]])
 
@@ -170,7 +197,9 @@ class _Worker:
         )
 
     def _called(self, payload: dict[str, Any], call: dict[str, Any]) -> None:
-        refused = payload["branch"] == "refused"
+        branch = payload["branch"]
+        settled = settled_by(payload)
+        status = STATUS.get(branch, ToolCallStatus.RUNNING)
         self._store.record_tool_call(
             RecordToolCall(
                 id=call["id"],
@@ -182,25 +211,34 @@ class _Worker:
                 tenant_ref=None,
                 agent_name=self._golden.run["agent_name"],
                 tool_name=call["name"],
-                tool_type="read",
+                tool_type=payload["kind"],
                 input=call["input"],
-                status=ToolCallStatus.FAILED if refused else ToolCallStatus.RUNNING,
+                status=status,
+                output=payload.get("output"),
                 error=payload.get("failure"),
+                approver=payload.get("approver"),
+                confirmation=payload.get("confirmation"),
             )
         )
-        if refused:
-            self._result(call, {"error": payload["failure"]})
+        if settled is not None:
+            self._result(call, settled)
+
+    def _decided(self, payload: dict[str, Any], call: dict[str, Any]) -> None:
+        self._store.decide_tool_call(call["id"], ToolDecision(decision=payload["status"], actor=ALICE))
+        if "output" in payload:
+            self._result(call, payload)
 
     def _settled(self, payload: dict[str, Any], call: dict[str, Any]) -> None:
-        failed = "error" in payload
-        status = ToolCallStatus.FAILED if failed else ToolCallStatus.AUTO_EXECUTED
+        row = self._store.get_tool_call(call["id"])
+        asked = row is not None and row.approver is not None
+        done = ToolCallStatus.EXECUTED if asked else ToolCallStatus.AUTO_EXECUTED
+        status = ToolCallStatus.FAILED if "error" in payload else done
         patch = ToolCallPatch(status=status, output=payload.get("output"), error=payload.get("error"))
         self._store.update_tool_call(call["id"], patch)
         self._result(call, payload)
 
-    def _result(self, call: dict[str, Any], payload: dict[str, Any]) -> None:
-        told: dict[str, Any] = {"id": call["id"], "name": call["name"], "output": payload.get("output")}
-        self._results.append(told | ({"error": payload["error"]} if "error" in payload else {}))
+    def _result(self, call: dict[str, Any], payload: Payload) -> None:
+        self._results.append(result_of(call, payload))
         order = list(self._calls)
         self._results.sort(key=lambda result: order.index(result["id"]))
         self._store.set_message_tool_results(self._message_id, self._results)

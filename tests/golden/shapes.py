@@ -9,7 +9,20 @@ from decimal import Decimal
 from typing import Any
 
 from agent.domain.model_calls import FrameEmitter, ModelRequest, Reply, ReplyCall, Usage
-from agent.registry import PromptContext, agent, persona, tool
+from agent.errors import ToolError
+from agent.registry import (
+    Confirm,
+    Preflight,
+    PromptContext,
+    Tool,
+    ToolContext,
+    agent,
+    completed,
+    denied,
+    persona,
+    ready,
+    tool,
+)
 
 USAGE = Usage(input_tokens=40, output_tokens=8, cache_read_tokens=12)
 TALK = (
@@ -33,6 +46,10 @@ def look(number: int, call_id: str = "call_1") -> ReplyCall:
     return ReplyCall(id=call_id, name="look_up", input={"number": number, "fast": True})
 
 
+def cancel(number: int, call_id: str = "call_1") -> ReplyCall:
+    return ReplyCall(id=call_id, name="cancel", input={"number": number})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shape:
     """A turn. `old`: from before `agent:selected-history`, so its `load:thread` holds the whole thread."""
@@ -42,6 +59,7 @@ class Shape:
     send: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     old: bool = False
+    decided: str = "approved"  # what a person says whenever the turn waits
 
 
 SHAPES = {
@@ -68,6 +86,17 @@ SHAPES = {
         script=[asks(look(7)), says("It was shipped.")],
         before=TALK,
         settings={"HISTORY": {"max_messages": 3, "summarize": True}},
+    ),
+    "approved": Shape(
+        script=[asks(cancel(7, "a"), cancel(13, "b"), text="May I?"), says("7 is cancelled.")],
+        send={"agent": "acting"},
+    ),
+    "rejected": Shape(
+        script=[asks(cancel(7), look(7, "b")), says("It stays.")], send={"agent": "acting"}, decided="rejected"
+    ),
+    "denied": Shape(script=[asks(cancel(0, "a"), cancel(1, "b")), says("Nothing to do.")], send={"agent": "acting"}),
+    "unasked": Shape(
+        script=[asks(ReplyCall(id="a", name="note", input={"number": 7})), says("Noted.")], send={"agent": "acting"}
     ),
     "old-summary": Shape(
         script=[says("Hello again.")],
@@ -124,6 +153,30 @@ def declare(
         ran["hand_off"] += 1
         return "handed off"
 
+    @tool
+    class Cancel(Tool):
+        """Cancel an order."""
+
+        kind = "action"
+        confirm = Confirm("Cancel order {number}", "Cancel")
+
+        def preflight(self, input: Any, ctx: ToolContext, phase: str) -> Preflight:  # noqa: A002, ANN401
+            if input.number == 0:
+                return denied("There is no order 0.")
+            return completed({"cancelled": "before"}) if input.number == 1 else ready()
+
+        def execute(self, ctx: ToolContext, number: int) -> dict[str, int]:
+            ran["cancel"] += 1
+            if number == 13:
+                raise ToolError("It has left.")
+            return {"cancelled": number}
+
+    @tool(kind="action", requires_approval=False)
+    def note(number: int) -> int:
+        """Note a number."""
+        ran["note"] += 1
+        return number
+
     def today(context: PromptContext) -> str:
         ran["today"] += 1
         return "It is Monday."
@@ -131,5 +184,6 @@ def declare(
     formal = persona("formal", "Formal", "You are formal.", allowed_tools=["look_up"])
     tools = [name for name in ("look_up", "hand_off") if name not in without]
     agent(name="desk", prompt=prompt, tools=tools, personas=[formal])(type("Desk", (), {}))
+    agent(name="acting", prompt=prompt, tools=["cancel", "note", "look_up"])(type("Acting", (), {}))
     agent(name="dated", prompt=prompt, contributors=[today], tools=[])(type("Dated", (), {}))
     return ran
