@@ -80,11 +80,12 @@ def _decide(
     call = _decidable(store, actor, call_id, digest)
     decision = ToolDecision(decision=word, actor=actor, via=via, reason=reason, remember=remember)
     with store.atomic():
-        over = _is_over(store, call)
+        if call.status in OPEN_TOOL_CALL and _is_over(store, call):
+            store.fail_unsettled_tool_calls(str(call.run_id), FAILED)  # a card that its run left open
         answer = store.decide_tool_call(call_id, decision)
         if answer.status == "applied" or (answer.status == "expired" and call.decision is None):
             wake(store, answer.run_id)
-    _refuse_unless_taken(answer, over=over)
+    _refuse_unless_taken(store, call, answer)
 
 
 def _decidable(store: AgentStore, actor: Actor, call_id: str, digest: str | None) -> ToolCall:
@@ -102,17 +103,13 @@ def _decidable(store: AgentStore, actor: Actor, call_id: str, digest: str | None
 
 
 def _is_over(store: AgentStore, call: ToolCall) -> bool:
-    """Whether the call's run is over, which settles a card that it left open."""
     if call.run_id is None or "runs" not in store.capabilities:
         return False
     run = store.get_run(call.run_id)
-    over = run is None or run.status in TERMINAL_RUN
-    if over and call.status in OPEN_TOOL_CALL:
-        store.fail_unsettled_tool_calls(call.run_id, FAILED)
-    return over
+    return run is None or run.status in TERMINAL_RUN
 
 
-def _refuse_unless_taken(answer: DecisionAnswer, *, over: bool) -> None:
+def _refuse_unless_taken(store: AgentStore, call: ToolCall, answer: DecisionAnswer) -> None:
     match answer.status:
         case "applied" | "unchanged":
             return
@@ -123,4 +120,4 @@ def _refuse_unless_taken(answer: DecisionAnswer, *, over: bool) -> None:
         case _ if answer.decision is not None:
             raise AlreadyDecided
         case _:
-            raise RunNotActive if over else AlreadyDecided
+            raise RunNotActive if _is_over(store, call) else AlreadyDecided("Nobody is asked about this call.")
