@@ -61,6 +61,16 @@ class RunScope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """How far a run is, for whoever follows it; `settled_at` None = not over."""
+
+    status: str
+    error_code: str | None
+    settled_at: datetime | None
+    frame_base: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunLease:
     """The right to work on a run. `attempt` fences every write of its holder.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass
 
 from agent.domain.actor import Actor
@@ -40,8 +41,10 @@ def attach(actor: Actor, run_id: str) -> StreamScope:
 
 async def follow(run_id: str, after: int = 0) -> AsyncIterator[NumberedFrame]:
     """Frames above `after`, then what comes; ends after the run did. Raises `StreamFailed` when it failed."""
-    async for frame in get_sink().subscribe(run_id, after):
-        if not frame.terminal:
-            yield frame
-        elif frame.error is not None:
-            raise StreamFailed(frame.error.get("message") or GENERIC, code=frame.error["code"])
+    rows = get_sink().subscribe(run_id, after)
+    async with aclosing(rows) if isinstance(rows, AsyncGenerator) else nullcontext():
+        async for row in rows:
+            if not row.terminal:
+                yield row
+            elif row.error is not None:
+                raise StreamFailed(row.error.get("message") or GENERIC, code=row.error["code"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 from django.core.signals import setting_changed
@@ -35,11 +36,26 @@ def get_sink() -> FrameSink:
     return _sink
 
 
-def forget_sink(*, setting: str = "AGENT", **_: object) -> None:
-    """Make a new sink at the next use: its settings have changed."""
+def stop_sink() -> None:
+    """Let the followers of this process go, and what listens for them; the next use makes a new sink."""
     global _sink
+    with _lock:
+        stopping, _sink = _sink, None
+    stop = getattr(stopping, "stop", None)
+    if stop is not None:
+        stop()
+
+
+def _forget(*, setting: str, **_: object) -> None:
     if setting == "AGENT":
-        _sink = None
+        stop_sink()
 
 
-setting_changed.connect(forget_sink)
+def _forget_in_fork() -> None:
+    """A fork has the sink but not its threads and connections."""
+    global _sink, _lock
+    _sink, _lock = None, threading.Lock()
+
+
+setting_changed.connect(_forget)
+os.register_at_fork(after_in_child=_forget_in_fork)

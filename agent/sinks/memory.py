@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Any, ParamSpec, TypeVar
 
 from agent.domain.snapshots import NumberedFrame
 from agent.errors import LeaseLost
-from agent.sinks.wake import Wakes
-from agent.sinks.writer import FLUSH_MS, FrameWriter
-
-WAIT_SECONDS = 30
+from agent.sinks.followers import Positions
+from agent.sinks.pumped import PumpedSink, numbered
+from agent.store.base import AgentStore
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -20,10 +21,20 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class _Stream:
-    frames: list[NumberedFrame] = field(default_factory=list)
+    """Numbers go on above `base` when earlier frames were purged."""
+
+    rows: list[NumberedFrame] = field(default_factory=list)
+    base: int = 0
     attempt: int = 0
-    written: float = 0.0
-    ended: bool = False
+    written: datetime | None = None
+
+    @property
+    def last(self) -> int:
+        return self.base + len(self.rows)
+
+    @property
+    def ended(self) -> bool:
+        return bool(self.rows) and self.rows[-1].terminal
 
 
 async def here(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -31,67 +42,78 @@ async def here(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     return call(*args, **kwargs)
 
 
-class MemorySink:
-    """Options: `flush_ms`, `ttl_seconds` (counted from a stream's last write; 0 = never purge)."""
+class MemorySink(PumpedSink):
+    """Lists of frames, by run; options: `SinkOptions`."""
 
-    def __init__(self, store: object = None, *, flush_ms: int = FLUSH_MS, ttl_seconds: int = 3600) -> None:
-        self._flush_ms = flush_ms
-        self._ttl = ttl_seconds
-        self._wakes = Wakes()
+    def __init__(self, store: AgentStore | None = None, **options: Any) -> None:  # noqa: ANN401 - checked by SinkOptions
+        super().__init__(store, run=here, **options)
+        self._clock = store.clock if store is not None else lambda: datetime.now(UTC)
         self._streams: dict[str, _Stream] = {}
+        self._lock = threading.Lock()
 
-    def open(self, run_id: str, attempt: int) -> FrameWriter:
-        stream = self._streams.setdefault(run_id, _Stream())
-        stream.attempt = max(stream.attempt, attempt)
+    def _begin(self, run_id: str, attempt: int) -> None:
+        with self._lock:
+            stream = self._streams.setdefault(run_id, _Stream())
+            stream.attempt = max(stream.attempt, attempt)
 
-        def append(frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
+    def _append(self, run_id: str, attempt: int, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:
+        with self._lock:
+            stream = self._streams.setdefault(run_id, _Stream())
             if attempt < stream.attempt:
                 raise LeaseLost
-            self._store(run_id, stream, frames, error)
+            return self._added(stream, frames, error)
 
-        return FrameWriter(append, run=here, flush_ms=self._flush_ms)
+    def _added(self, stream: _Stream, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:
+        stream.rows += numbered(stream.last + len(frames), frames, error)
+        stream.written = self._clock()
+        return stream.last
 
-    def _store(self, run_id: str, stream: _Stream, frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
-        for frame in frames:
-            if stream.ended:
-                break
-            stream.ended = frame is None
-            number = len(stream.frames) + 1
-            stream.frames.append(NumberedFrame(seq=number, frame=frame, error=error if frame is None else None))
-        stream.written = time.monotonic()
-        self._wakes.publish(run_id)
+    async def _read(self, positions: Positions, limit: int) -> Mapping[str, Sequence[NumberedFrame]]:
+        with self._lock:
+            rows = ((run_id, row) for run_id, after in positions.items() for row in self._above(run_id, after))
+            found: dict[str, list[NumberedFrame]] = {}
+            for run_id, row in islice(rows, limit):
+                found.setdefault(run_id, []).append(row)
+            return found
 
-    async def subscribe(self, run_id: str, after: int = 0) -> AsyncIterator[NumberedFrame]:
-        with self._wakes.listening(run_id) as bell:
-            while True:
-                stream = self._streams.get(run_id)
-                for frame in stream.frames[after:] if stream else ():
-                    yield frame
-                    after = frame.seq
-                    if frame.terminal:
-                        return
-                await bell.wait(WAIT_SECONDS)
+    def _above(self, run_id: str, after: int) -> Sequence[NumberedFrame]:
+        stream = self._streams.get(run_id)
+        return () if stream is None else stream.rows[max(after - stream.base, 0) :]
 
     def finish(self, run_id: str, frames: Sequence[str], error: dict[str, Any] | None = None) -> None:
-        stream = self._streams.setdefault(run_id, _Stream())
-        self._store(run_id, stream, [*frames, None], error)
+        rows = [*frames, None]
+        with self._lock:
+            stream = self._streams.setdefault(run_id, _Stream())
+            if stream.ended:
+                return
+            last = self._added(stream, rows, error)
+        self._appended(run_id, last, rows, error)
 
     def stored(self, run_id: str) -> list[NumberedFrame]:
         """Every row that is there, oldest first."""
-        stream = self._streams.get(run_id)
-        return list(stream.frames) if stream else []
+        with self._lock:
+            return list(self._above(run_id, 0))
 
     def close(self, run_id: str) -> None:
-        self._streams.pop(run_id, None)
+        with self._lock:
+            self._streams.pop(run_id, None)
 
     def has(self, run_id: str) -> bool:
-        return run_id in self._streams
+        with self._lock:
+            return bool(self._above(run_id, 0))
 
     def purge_expired(self) -> int:
-        if not self._ttl:
+        if not self._options.ttl_seconds:
             return 0
-        cutoff = time.monotonic() - self._ttl
-        stale = [run_id for run_id, stream in self._streams.items() if stream.written < cutoff]
-        for run_id in stale:
-            self.close(run_id)
+        cutoff = self._clock() - timedelta(seconds=self._options.ttl_seconds)
+        with self._lock:
+            stale = [run_id for run_id, each in self._streams.items() if each.rows and _before(each, cutoff)]
+            for run_id in stale:
+                stream = self._streams.pop(run_id)
+                if not stream.ended:  # its run may go on, with higher numbers
+                    self._streams[run_id] = _Stream(base=stream.last, attempt=stream.attempt)
         return len(stale)
+
+
+def _before(stream: _Stream, cutoff: datetime) -> bool:
+    return stream.written is not None and stream.written < cutoff

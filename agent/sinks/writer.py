@@ -138,8 +138,12 @@ class FrameWriter:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._closed is not None:
-            self._closed()
+        self._let_go()
+
+    def _let_go(self) -> None:
+        closed, self._closed = self._closed, None
+        if closed is not None:
+            closed()
 
     async def _close(self, error: dict[str, Any] | None) -> None:
         if not self._ended:
@@ -147,7 +151,10 @@ class FrameWriter:
             self._ended = True
             self._error = error
             self._give(None)
-        await self._stored()
+        try:
+            await self._stored()
+        finally:
+            self._let_go()
 
     async def _stored(self) -> None:
         while self._task is not None:

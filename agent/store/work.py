@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, datetime, tzinfo
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from agent.domain.commands import (
     RunStart,
 )
 from agent.domain.ledger import ModelPrice, UsageEntry, UsageTotals
-from agent.domain.runs import OpenRun, Run, RunLease, RunScope, Step
+from agent.domain.runs import OpenRun, Run, RunLease, RunScope, RunState, Step
 from agent.domain.snapshots import (
     IdempotencyOutcome,
     Json,
@@ -85,6 +85,12 @@ class RunStore(Protocol):
     def owner_of_active_run(self, run_id: str) -> Owner | None: ...
     def run_scope(self, run_id: str) -> RunScope | None: ...
 
+    def run_states(self, run_ids: Sequence[str]) -> dict[str, RunState]:
+        """How far these runs are; unknown ones are left out."""
+
+    def raise_frame_base(self, run_id: str, seq: int) -> None:
+        """Let the frames of a run that is not over go on above this number, should the earlier ones be purged."""
+
 
 class JournalStore(Protocol):
     """Capability `journal`."""
@@ -129,6 +135,10 @@ class FrameStore(Protocol):
         """
 
     def read_frames(self, run_id: str, after: int, limit: int = 500) -> list[NumberedFrame]: ...
+
+    def read_streams(self, positions: Mapping[str, int], limit: int = 500) -> dict[str, list[NumberedFrame]]:
+        """The rows above a number of each run, in few statements; at most `limit` in all, the first runs' first."""
+
     def has_frames(self, run_id: str) -> bool: ...
     def remove_frames(self, run_ids: Sequence[str]) -> int: ...
     def lapsed_streams(self, cutoff_ms: int, limit: int = 200) -> list[str]: ...

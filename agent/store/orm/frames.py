@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from typing import Any
 
 from django.db import IntegrityError, connections
-from django.db.models import Exists, F, Max, OuterRef, Subquery
+from django.db.models import Exists, F, Max, OuterRef, Q, Subquery
 from django.db.models.functions import Coalesce
 
 from agent.db import one_writer
@@ -21,11 +22,12 @@ from agent.errors import LeaseLost
 from agent.models import Run, StreamFrame, frame_insert
 from agent.models.erasure import erase
 from agent.models.frame_insert import Texts
-from agent.models.prepared import Select, Slot
+from agent.models.prepared import Row, Select, Slot
 from agent.store.orm.unit import OrmUnit
 
 _TRIES = 8
 _IDS_AT_ONCE = 500
+_STREAMS_AT_ONCE = 128
 
 _last = Select(lambda: StreamFrame.objects.filter(run_id=Slot("run")).order_by("-seq").values_list("seq")[:1])
 _run = Select(lambda: Run.objects.filter(pk=Slot("run")).values_list("frame_base", "attempt"))
@@ -35,6 +37,13 @@ _run = Select(lambda: Run.objects.filter(pk=Slot("run")).values_list("frame_base
 def _page(limit: int) -> Select:
     later = StreamFrame.objects.filter(run_id=Slot("run"), seq__gt=Slot("after")).in_order()
     return Select(lambda: later.values_list("seq", "frame", "error")[:limit])
+
+
+@lru_cache(maxsize=16)
+def _pages(runs: int, limit: int) -> Select:
+    above = (Q(run_id=Slot(f"run{each}"), seq__gt=Slot(f"after{each}")) for each in range(runs))
+    later = StreamFrame.objects.filter(reduce(or_, above)).order_by("run_id", "seq")
+    return Select(lambda: later.values_list("seq", "frame", "error", "run_id")[:limit])
 
 
 class OrmFrames(OrmUnit):
@@ -78,10 +87,24 @@ class OrmFrames(OrmUnit):
     def read_frames(self, run_id: str, after: int, limit: int = 500) -> list[NumberedFrame]:
         if limit <= 0:
             return []
-        return [
-            NumberedFrame(seq=seq, frame=frame, error=None if error is None else json.loads(error))
-            for seq, frame, error in _page(limit)(self.db, run=run_id, after=after)
-        ]
+        return [_numbered(row) for row in _page(limit)(self.db, run=run_id, after=after)]
+
+    def read_streams(self, positions: Mapping[str, int], limit: int = 500) -> dict[str, list[NumberedFrame]]:
+        found: dict[str, list[NumberedFrame]] = {}
+        for some in batches(sorted(positions.items()), _STREAMS_AT_ONCE):
+            for row in self._read_streams(some, limit):
+                found.setdefault(row[3], []).append(_numbered(row))
+                limit -= 1
+        return found
+
+    def _read_streams(self, positions: Sequence[tuple[str, int]], limit: int) -> list[Row]:
+        if limit <= 0:
+            return []
+        size = 1 << (len(positions) - 1).bit_length()  # few different statements: the last run fills up the places
+        filled = [*positions, *[positions[-1]] * (size - len(positions))]
+        slots: dict[str, object] = {f"run{at}": run_id for at, (run_id, _) in enumerate(filled)}
+        slots |= {f"after{at}": after for at, (_, after) in enumerate(filled)}
+        return _pages(size, limit)(self.db, **slots)
 
     def has_frames(self, run_id: str) -> bool:
         return bool(_last(self.db, run=run_id))
@@ -123,6 +146,11 @@ class OrmFrames(OrmUnit):
         old = frames.filter(~Exists(later), created_at_ms__lt=cutoff_ms).values("run_id")
         last = old.annotate(last=Max("created_at_ms")).order_by("last", "run_id")
         return [row["run_id"] for row in last[:limit]]
+
+
+def _numbered(row: Row) -> NumberedFrame:
+    seq, frame, error = row[:3]
+    return NumberedFrame(seq=seq, frame=frame, error=None if error is None else json.loads(error))
 
 
 def remove(using: str, run_ids: Sequence[str]) -> int:

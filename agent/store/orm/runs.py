@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from agent.domain.actor import Owner
 from agent.domain.commands import NewRun, RunEnd, RunStart
 from agent.domain.runs import Run as RunValue
-from agent.domain.runs import RunLease, RunScope, Step
+from agent.domain.runs import RunLease, RunScope, RunState, Step
 from agent.domain.snapshots import Json
 from agent.domain.states import OPEN_RUN, TERMINAL_RUN, RunStatus
 from agent.errors import IllegalMove, LeaseLost
@@ -189,3 +189,11 @@ class OrmRuns(OrmLeases):
             attempt=attempt,
             error_code=error_code,
         )
+
+    def run_states(self, run_ids: Sequence[str]) -> dict[str, RunState]:
+        found = Run.objects.using(self.db).filter(pk__in=run_ids)
+        columns = ("status", "error_code", "settled_at", "frame_base")
+        return {row.pop("id"): RunState(**row) for row in found.values("id", *columns)}
+
+    def raise_frame_base(self, run_id: str, seq: int) -> None:
+        Run.objects.using(self.db).open().filter(pk=run_id, frame_base__lt=seq).update(frame_base=seq)

@@ -158,3 +158,22 @@ def _unended(subject: StoreSubject) -> None:
     store.record_run_end("late", completed())
     same(store.unended_streams(since, until, 10), ["left"], "between")
     same(store.unended_streams(START, clock.advance(1), 2), ["early", "left"], "oldest first")
+
+
+@case(FRAME_CONTRACT, "10 several streams are read together, each above its own number, up to a limit in all")
+def _together(subject: StoreSubject) -> None:
+    store = subject.store
+    for run_id in ("a", "b", "c"):
+        store.append_frames(run_id, [f"{run_id}{number}" for number in range(1, 5)])
+    store.append_frame("b", None, ERROR)
+
+    def read(positions: dict[str, int], limit: int = 500) -> list[tuple[str, list[int]]]:
+        return [(run_id, [row.seq for row in rows]) for run_id, rows in store.read_streams(positions, limit).items()]
+
+    same(read({"c": 3, "a": 0, "b": 2, "nobody": 0}), [("a", [1, 2, 3, 4]), ("b", [3, 4, 5]), ("c", [4])], "above")
+    same(read({"a": 4, "b": 0}, 3), [("b", [1, 2, 3])], "a limit")
+    same(read({"a": 2, "b": 0}, 3), [("a", [3, 4]), ("b", [1])], "a limit in all")
+    same([read({}), read({"a": 9}), read({"a": 0}, 0)], [[], [], []], "nothing")
+    same([row.error for row in store.read_streams({"b": 4})["b"]], [ERROR], "the terminal row")
+    many = {f"run-{number}": 0 for number in range(300)} | {"c": 3}
+    same(read(many), [("c", [4])], "many")

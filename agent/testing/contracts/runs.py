@@ -146,3 +146,32 @@ def _lost(subject: StoreSubject) -> None:
     clock.advance(1)
     same(found(), ["lapsed", "never", "lately", "long ago", "alive"], "handed over in vain")
     store.mark_dispatched([])
+
+
+@case(RUN_CONTRACT, "17 how far several runs are is read together")
+def _states(subject: StoreSubject) -> None:
+    store = subject.store
+    for run_id in ("open", "failed"):
+        new_run(store, run_id)
+    end = RunEnd(status="failed", error_code="run_failed", error_message="boom")
+    store.record_run_end("failed", end)
+    states = store.run_states(["open", "failed", "nobody"])
+    same(sorted(states), ["failed", "open"], "who is known")
+    same([states[each].status for each in ("open", "failed")], ["queued", "failed"], "statuses")
+    same([states[each].error_code for each in ("open", "failed")], [None, "run_failed"], "codes")
+    same([states[each].settled_at for each in ("open", "failed")], [None, subject.clock.now], "settled")
+    same(store.run_states([]), {}, "nobody asked for")
+
+
+@case(RUN_CONTRACT, "18 the base of frame numbers only rises, and only while the run is not over")
+def _frame_base(subject: StoreSubject) -> None:
+    store = subject.store
+    for run_id in ("open", "over"):
+        new_run(store, run_id)
+    store.record_run_end("over", completed())
+    for run_id in ("open", "over", "nobody"):
+        for seq in (7, 3):
+            store.raise_frame_base(run_id, seq)
+    states = store.run_states(["open", "over"])
+    same([states[each].frame_base for each in ("open", "over")], [7, 0], "bases")
+    same(store.append_frame("open", "a"), 8, "the next number")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -54,6 +54,14 @@ class Frames(State):
         numbers = range(first, min(ends.last, first + max(limit, 0) - 1) + 1)
         rows = [self.frames[run_id, seq] for seq in numbers]
         return [row if row.error is None else replace(row, error=copied(row.error)) for row in rows]
+
+    def read_streams(self, positions: Mapping[str, int], limit: int = 500) -> dict[str, list[NumberedFrame]]:
+        found: dict[str, list[NumberedFrame]] = {}
+        for run_id, after in sorted(positions.items()):
+            if rows := self.read_frames(run_id, after, limit):
+                found[run_id] = rows
+                limit -= len(rows)
+        return found
 
     @unit
     def has_frames(self, run_id: str) -> bool:

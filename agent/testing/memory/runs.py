@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.domain.actor import Actor, Owner
 from agent.domain.commands import NewRun, RunEnd, RunStart
-from agent.domain.runs import Run, RunLease, RunScope, Step
+from agent.domain.runs import Run, RunLease, RunScope, RunState, Step
 from agent.domain.snapshots import Json
 from agent.domain.states import OPEN_TOOL_CALL, TERMINAL_RUN, RunStatus
 from agent.errors import IllegalMove
@@ -198,6 +198,22 @@ class Runs(Journal):
     def owner_of_active_run(self, run_id: str) -> Owner | None:
         held = [self.threads[key] for key in self.threads_held.keys(run_id)]
         return next((Owner(row.actor_ref, row.tenant_ref) for row in held if row.deleted_at is None), None)
+
+    @unit
+    def run_states(self, run_ids: Sequence[str]) -> dict[str, RunState]:
+        found = filter(None, map(self.run_rows.get, run_ids))
+        return {
+            run.id: RunState(
+                status=run.status, error_code=run.error_code, settled_at=run.settled_at, frame_base=run.frame_base
+            )
+            for run in found
+        }
+
+    @unit
+    def raise_frame_base(self, run_id: str, seq: int) -> None:
+        run = self.run_rows.get(run_id)
+        if run is not None and run.status not in TERMINAL_RUN and run.frame_base < seq:
+            self._change(run, frame_base=seq)
 
     @unit
     def run_scope(self, run_id: str) -> RunScope | None:
