@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from agent.domain.snapshots import NumberedFrame
+from agent.sink_options import SinkOptions
 from agent.sinks.followers import Positions
 from agent.sinks.pump import PAGE
 from agent.sinks.pumped import PumpedSink
@@ -19,7 +20,7 @@ class DatabaseSink(PumpedSink):
     """Rows of `agent_stream_frame`; options: `SinkOptions`."""
 
     def __init__(self, store: AgentStore, **options: Any) -> None:  # noqa: ANN401 - checked by SinkOptions
-        super().__init__(store, run=in_store, later=in_store_later, **options)
+        super().__init__(store, SinkOptions(**options), run=in_store, later=in_store_later)
         self._store = store
 
     def _append(self, run_id: str, attempt: int, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:

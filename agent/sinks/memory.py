@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from agent.domain.snapshots import NumberedFrame
 from agent.errors import LeaseLost
+from agent.sink_options import SinkOptions
 from agent.sinks.followers import Positions
 from agent.sinks.pumped import PumpedSink, numbered
 from agent.store.base import AgentStore
@@ -46,7 +47,7 @@ class MemorySink(PumpedSink):
     """Lists of frames, by run; options: `SinkOptions`."""
 
     def __init__(self, store: AgentStore | None = None, **options: Any) -> None:  # noqa: ANN401 - checked by SinkOptions
-        super().__init__(store, run=here, **options)
+        super().__init__(store, SinkOptions(**options), run=here)
         self._clock = store.clock if store is not None else lambda: datetime.now(UTC)
         self._streams: dict[str, _Stream] = {}
         self._lock = threading.Lock()

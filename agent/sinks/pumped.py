@@ -26,9 +26,15 @@ class PumpedSink(ABC):
     """A sink says how rows are appended, read, dropped and found to have lapsed; the rest is here."""
 
     def __init__(
-        self, store: AgentStore | None, *, run: Run, later: Run | None = None, ear: Ear | None = None, **options: Any
-    ) -> None:  # noqa: ANN401 - checked by SinkOptions
-        self._options = SinkOptions(**options)
+        self,
+        store: AgentStore | None,
+        options: SinkOptions,
+        *,
+        run: Run,
+        later: Run | None = None,
+        ear: Ear | None = None,
+    ) -> None:
+        self._options = options
         self._run, self._later = run, later
         self._pump = Pump(self._read, store, self._options, ear=ear)
         self._writers: dict[tuple[str, int], FrameWriter] = {}
