@@ -191,7 +191,6 @@ def _site_problems() -> Iterator[str]:
 # What the contract has and this release has not: accepted and ignored it would mislead.
 LATER: Mapping[str, Callable[[Any], bool]] = {
     "SINK": lambda value: value == "redis",
-    "QUOTA": lambda value: value is not None,
     "ATTACHMENTS": lambda value: value is not None,
     "ACTION_APPROVAL_MODE": lambda value: value == "independent",
     "PERSONAL_AGENT": bool,

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from agent.domain import quota
 from agent.domain.approvals import LONGEST, MILLISECOND
 from agent.domain.windows import History
 
@@ -169,8 +170,8 @@ HISTORY = Rule(
     lambda value: value if isinstance(value, History) else History(**value),
 )
 QUOTA = Rule(
-    "a dict of day, month, by_role, tenant",
-    lambda value: _is_mapping_of(value, {"day", "month", "by_role", "tenant"}),
+    "a dict of day, month, tenant and by_role, each limit {tokens?, usd?, warn_at?, reserve?} with tokens or usd",
+    lambda value: not any(quota.problems(value)),
     MappingProxyType,
 )
 ATTACHMENTS = Rule(

@@ -79,7 +79,10 @@ class ApprovalPolicy(Protocol):
 
 
 class QuotaPolicy(Protocol):
-    """How much of the actor's limits is used (spec 08 §4): the report in its wire form."""
+    """How much of the actor's limits is used (spec 08 §4): the report in its wire form.
+
+    Optional method: `report_within(actor, run_id)`, asked between the steps of that run, which is open itself.
+    """
 
     def report(self, actor: Actor) -> Mapping[str, Json]: ...
 

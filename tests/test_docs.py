@@ -93,7 +93,7 @@ def test_settings_are_all_there_and_once() -> None:
 
 def test_settings_that_are_refused_are_told_so() -> None:
     """Of the sinks one name is refused: the setting is in force."""
-    assert told_settings(REFUSED) - {"QUOTA_POLICY"} == LATER.keys() - {"SINK"}
+    assert told_settings(REFUSED) == LATER.keys() - {"SINK"}
     (row,) = (row for row in rows(page("settings", part=IN_FORCE)) if row[0] == "`SINK`")
     assert "refused" in row[2]
 

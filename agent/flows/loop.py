@@ -19,7 +19,7 @@ from agent.domain.runs import RunLease
 from agent.domain.states import RunStatus
 from agent.domain.titles import title_for, wants_title
 from agent.errors import Cancelled, LeaseLost, ModelNoOutput, NotFound
-from agent.flows import contexts, events, ledger, prompt, spans
+from agent.flows import contexts, events, ledger, prompt, quota, spans
 from agent.flows.answers import Told, blank, blank_told, finish_frame, record_answer
 from agent.flows.call_rows import CallRows
 from agent.flows.driver import Driver
@@ -39,8 +39,6 @@ from agent.store import in_store
 from agent.store.base import AgentStore
 
 T = TypeVar("T")
-
-STAGES = "run:prompt-stages"
 
 
 class Turn:
@@ -67,7 +65,7 @@ class Turn:
         self._first: Attempt | None = None
         self._handed = Handed()
         self._persona: prompt.Persona | None = None
-        self._work = events.Work()
+        self._work, self._limits = events.Work(), quota.Limits(self.run)
 
     def begin(self) -> None:
         """Load the thread and resolve the prompt, in the unit of the claim; a prompt to be called waits for `play`."""
@@ -75,7 +73,7 @@ class Turn:
             unit.write(REGENERATE if self.run.input.get("regenerate") else PERSIST_USER, _never)
             if self.run.persona is not None:
                 self._persona = unit.write("persona:resolve", prompt.resolved_persona, self.run.persona)
-            self._recall.load(unit, before=STAGES)
+            self._recall.load(unit, before=prompt.STAGES)
             if self._recall.is_complete:
                 self._start_known(unit)
 
@@ -110,7 +108,7 @@ class Turn:
 
     def _start_known(self, unit: Unit) -> None:
         """Start the run if its prompt has not to be called, or was."""
-        if prompt.is_static(self._definition, self._persona) or unit.holds(STAGES):
+        if prompt.is_static(self._definition, self._persona) or unit.holds(prompt.STAGES):
             self._start(unit, prompt.static_parts(self._definition, self._persona))
 
     def _start_recalled(self) -> None:
@@ -124,7 +122,7 @@ class Turn:
             self._start(unit, parts)
 
     def _start(self, unit: Unit, parts: list[str]) -> None:
-        self._stages = unit.write(STAGES, prompt.stages, self._definition, self.run, parts)
+        self._stages = unit.write(prompt.STAGES, prompt.stages, self._definition, self.run, parts)
         digest = prompt.prompt_hash(self._stages["prompt"])
         unit.start = prompt.start_of(self.run, digest)
         unit.write("persist:run:start", self._started, digest)
@@ -249,7 +247,8 @@ class Turn:
             if goes_on:
                 return Done((None, False), untold_by(unit, settled + tools.go_on(unit)))
             tools.close(unit, step)
-            return Done((unit.mark(f"llm:{step + 1}"), False), untold_by(unit, [*settled, finish_frame(told)]))
+            attempt = self._limits.next_call(unit, step + 1, self._stages)
+            return Done((attempt, False), untold_by(unit, [*settled, finish_frame(told)]))
 
     def _closing(self, record: Callable[[Unit], T], *, appends: bool = False) -> T:
         """A unit that settles the run too. Asked to stop meanwhile, it records its work and the run is cancelled."""
@@ -293,6 +292,7 @@ class Turn:
         """Where a run looks whether it was asked to stop; no position is spent on it."""
         if self._journal.cancel_requested:
             raise Cancelled
+        self._limits.hold()
         self._driver.border()
 
 

@@ -15,6 +15,7 @@ from agent.domain.runs import Run
 from agent.registry import AgentDefinition, PromptContext, registry
 
 JOINT = "\n\n"
+STAGES = "run:prompt-stages"
 
 Source = str | Callable[[PromptContext], Any]
 
@@ -84,7 +85,8 @@ def stages(definition: AgentDefinition, run: Run, parts: list[str]) -> dict[str,
     """What decides the shape of the run, so that later declarations cannot change it."""
     terminal = sorted(tool.name for tool in registry.tools_of(definition) if tool.terminal)
     steps = definition.max_steps or agent_settings().max_steps
-    return {"prompt": parts, "maxSteps": steps, "model": run.model_id, "terminalTools": terminal}
+    told = {"prompt": parts, "maxSteps": steps, "model": run.model_id, "terminalTools": terminal}
+    return told | ({"quota": True} if agent_settings().quota is not None else {})
 
 
 def prompt_hash(parts: Sequence[str]) -> str:

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent.testing.memory import InMemoryStore
     from agent.testing.policies import assert_policy_promise
+    from agent.testing.quota import InMemoryQuota
     from agent.testing.turns import HeldRunner, MemoryTurn, drive_run, held_runner, run_turn_in_memory
 
 _HOME = {
     "HeldRunner": "turns",
+    "InMemoryQuota": "quota",
     "InMemoryStore": "memory",
     "MemoryTurn": "turns",
     "assert_policy_promise": "policies",
@@ -25,6 +27,7 @@ _HOME = {
 
 __all__ = [
     "HeldRunner",
+    "InMemoryQuota",
     "InMemoryStore",
     "MemoryTurn",
     "assert_policy_promise",

@@ -144,7 +144,6 @@ def test_a_start_says_when_the_clocks_differ(caplog: pytest.LogCaptureFixture) -
     "later",
     [
         {"SINK": "redis"},
-        {"QUOTA": {"day": {"usd": 1}}},
         {"ATTACHMENTS": {"STORE": "agent.store.OrmStore"}},
         {"ACTION_APPROVAL_MODE": "independent"},
         {"PERSONAL_AGENT": True},
