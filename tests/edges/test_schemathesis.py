@@ -12,7 +12,9 @@ from django.contrib.auth.models import User
 from django.db import connection
 
 from agent.actors import actor_of
-from agent.domain.commands import AppendMessage
+from agent.domain.commands import AppendMessage, NewRun
+from agent.domain.ids import new_id
+from agent.domain.queue import NewQueuedMessage
 from agent.models import Run
 from agent.store import get_store
 from tests.edges.server import ROOT, serve
@@ -38,6 +40,11 @@ def test_every_operation_keeps_what_the_document_promises(tmp_path: Path) -> Non
     assert actor is not None
     thread = get_store().create_thread(actor=actor, title="Lamps")
     message = get_store().append_message(AppendMessage(thread_id=thread.id, role="assistant", content="Hello"))
+    run_id = new_id()
+    get_store().create_run(NewRun(id=run_id, thread_id=thread.id, actor=actor, input={}))
+    get_store().set_active_run(thread.id, run_id)  # so that messages wait
+    waiting = NewQueuedMessage(thread_id=thread.id, actor=actor, content="And then?")
+    queued = [get_store().enqueue_message(waiting).id for _ in range(2)]
     connection.close()
     (tmp_path / "schemathesis.toml").write_text(CONFIGURATION)
     with serve("uvicorn") as server:
@@ -54,6 +61,7 @@ def test_every_operation_keeps_what_the_document_promises(tmp_path: Path) -> Non
             "SCHEMATHESIS_HOOKS": "tests.edges.live.lawful",
             "THREAD_ID": thread.id,
             "MESSAGE_ID": message.id,
+            "QUEUED_ID": queued[0],
         }
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2_000:]

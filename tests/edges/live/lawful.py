@@ -22,8 +22,10 @@ def map_body(context: object, body: Any) -> Any:  # noqa: ANN401  (whatever was 
 
 @schemathesis.hook
 def map_path_parameters(context: object, path_parameters: Any) -> Any:  # noqa: ANN401  (whatever was made up)
-    """Half of the paths name the thread and the message that are there."""
+    """Half of the paths name the thread and the message that are there; of the queue, a message that waits."""
     if not isinstance(path_parameters, dict) or len(str(path_parameters)) % 2:
         return path_parameters
-    there = {"thread_id": os.environ["THREAD_ID"], "message_id": os.environ["MESSAGE_ID"]}
+    waits = context.operation.path.startswith("/agent/queue/")  # type: ignore[attr-defined]
+    message_id = os.environ["QUEUED_ID" if waits else "MESSAGE_ID"]
+    there = {"thread_id": os.environ["THREAD_ID"], "message_id": message_id}
     return {name: there.get(name, value) for name, value in path_parameters.items()}
