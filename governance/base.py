@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from django.db import models
+from django.db import models, router
 from django.db.models import Q, QuerySet
 
-from agent.models import Run, ToolCall
+from agent.models import Run, ToolCall, UsageEntry
 from governance.days import Span
 
 M = TypeVar("M", bound=models.Model)
+
+
+def database() -> str:
+    """Where the tables that are read and the rollups are: together, or a build could not be one transaction."""
+    return router.db_for_write(UsageEntry)
 
 
 def created_in(rows: QuerySet[M], spans: Iterable[Span]) -> QuerySet[M]:

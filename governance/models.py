@@ -20,26 +20,20 @@ from agent.models.fields import (
     ExactCharField,
     JsonTextField,
 )
+from governance.screens import (
+    Approvals,
+    Live,
+    Models,
+    People,
+    Prices,
+    Runs,
+    Spend,
+    Threads,
+    Tools,
+    Usage,
+)
 
-
-class Spend(models.Model):
-    """The console's first screen; it has no table and carries the permissions of the console."""
-
-    class Meta:
-        managed = False
-        default_permissions = ()
-        verbose_name = _("spend")
-        verbose_name_plural = _("spend")
-        permissions = [
-            ("view_spend", "Can view spend"),
-            ("view_reliability", "Can view reliability"),
-            ("view_conversations", "Can view conversations"),
-            ("export_governance", "Can export governance data"),
-            ("reprice_usage", "Can reprice usage"),
-        ]
-
-    def __str__(self) -> str:
-        return str(self._meta.verbose_name)
+SCREENS = (Spend, Usage, Models, People, Threads, Runs, Approvals, Tools, Prices, Live)
 
 
 class UsageRollup(models.Model):

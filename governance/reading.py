@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
-from governance.rollups.marks import database
+from governance.base import database
 
 
 @contextmanager

@@ -1,17 +1,18 @@
-"""The plain admin of the console's own tables, read-only, in any admin site (`register(site)` adds it to one more)."""
+"""The console and the plain admin of its tables, in any admin site (`register(site)` adds them to one more)."""
 
 from __future__ import annotations
 
 from django.contrib import admin
 
+from governance.admin.console import CONSOLE
 from governance.admin.screens import SCREENS
 
-__all__ = ["SCREENS", "register"]
+__all__ = ["CONSOLE", "SCREENS", "register"]
 
 
 def register(site: admin.AdminSite) -> None:
-    """Add the tables to a site."""
-    for model, screen in SCREENS.items():
+    """Add the console and the tables to a site."""
+    for model, screen in {**CONSOLE, **SCREENS}.items():
         site.register(model, screen)
 
 

@@ -6,21 +6,16 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
 
-from django.db import router, transaction
+from django.db import transaction
 
 from agent.conf import agent_settings
 from agent.db import one_writer
-from agent.models import UsageEntry
+from governance.base import database as database  # the same place, for who builds and who reads
 from governance.models import RollupDay
 
 USAGE, RUN, TOOL = KINDS = ("usage", "run", "tool")
 CLEAN, DIRTY = "clean", "dirty"
 _AT_ONCE = 500
-
-
-def database() -> str:
-    """Where the tables that are read and the rollups are: together, or a build could not be one transaction."""
-    return router.db_for_write(UsageEntry)
 
 
 def zone_name() -> str:

@@ -1,0 +1,174 @@
+"""One screen of the console: an entry of any admin site whose page is made of parts, each with a query of its own."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db import models, transaction
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import NoReverseMatch, URLPattern, path, reverse
+
+from agent.errors import Invalid
+from governance.admin.console.asked import LABELS, Asked, presets
+from governance.admin.console.navigation import SCREENS, screens_of
+from governance.queries.selection import Selection
+from governance.reading import one_view
+from governance.scope import scope_of
+
+if TYPE_CHECKING:
+    BaseAdmin = admin.ModelAdmin[models.Model]
+else:
+    BaseAdmin = admin.ModelAdmin
+
+logger = logging.getLogger(__name__)
+
+SPEND = "governance.view_spend"
+RELIABILITY = "governance.view_reliability"
+CONVERSATIONS = "governance.view_conversations"
+EXPORT = "governance.export_governance"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visit:
+    """Who looks at a page, and what at."""
+
+    request: HttpRequest
+    asked: Asked
+    site: str  # the name of the admin site
+    selection: Selection
+
+    def may(self, permission: str) -> bool:
+        return self.request.user.has_perm(permission)
+
+    def url(self, screen: str, *args: str) -> str:
+        """The address of a screen; none where the site has it not."""
+        try:
+            return reverse(f"admin:governance_{screen}", args=args, current_app=self.site)
+        except NoReverseMatch:
+            return ""
+
+    def to(self, screen: str, **changes: str | None) -> str:
+        """The same days and filters on another screen."""
+        url = self.url(screen)
+        return url and url + self.asked.elsewhere(**changes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A part that could not be read; the others are shown."""
+
+    retry: str
+
+
+Load = Callable[[Visit], object]
+
+
+class Screen(BaseAdmin):
+    """A page for who has one of its permissions; there is nothing to add, change or delete."""
+
+    page: ClassVar[str]  # of the url name and of the template
+    own: ClassVar[Sequence[str]] = ()  # parameters that only this screen has
+    filters: ClassVar[Sequence[str]] = tuple(LABELS)
+    dated: ClassVar[bool] = True  # whether days choose what is on it
+
+    # ---- who may ------------------------------------------------------------------------------------------------
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return False
+
+    def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return any(request.user.has_perm(permission) for permission in SCREENS[self.page].opened_by)
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return self.has_view_permission(request)
+
+    # ---- the page -----------------------------------------------------------------------------------------------
+
+    def get_urls(self) -> list[URLPattern]:
+        """Both names lead to the page: the console's own, and the one that the admin's index links to."""
+        view = self.admin_site.admin_view(self.view)
+        return [
+            path("", view, name=f"governance_{self.page}"),
+            path("", view, name=f"governance_{self.opts.model_name}_changelist"),
+        ]
+
+    def view(self, request: HttpRequest) -> HttpResponseBase:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        try:
+            visit = self.visit(request)
+            return self.show(visit, f"governance/console/{self.page}.html", self.parts(visit))
+        except Invalid as error:
+            return self.refuse(request, error)
+
+    def visit(self, request: HttpRequest) -> Visit:
+        asked = Asked.of(request.GET.dict(), self.own)
+        selection = asked.selection(scope_of(request))
+        return Visit(request=request, asked=asked, site=self.admin_site.name, selection=selection)
+
+    def parts(self, visit: Visit) -> Mapping[str, Load]:
+        """The parts of the page by name, each of which may fail without the others."""
+        raise NotImplementedError
+
+    def show(
+        self, visit: Visit, template: str, parts: Mapping[str, Load], *, status: int = 200, title: str = ""
+    ) -> HttpResponse:
+        """The page with its parts, all of one moment; without its bars where days and filters choose nothing."""
+        with one_view():
+            shown = {name: tried(partial(load, visit), name, visit.request) for name, load in parts.items()}
+        context = {
+            **self.chrome(visit.request, title),
+            "asked": visit.asked,
+            "presets": list(presets(visit.asked)) if self.dated else (),
+            "filter_bar": list(self.filter_bar(visit)),
+            **shown,
+        }
+        return TemplateResponse(visit.request, template, context, status=status)
+
+    def refuse(self, request: HttpRequest, error: Invalid) -> HttpResponse:
+        """Say what of the address is not understood, and lead back."""
+        context = {**self.chrome(request), "error": error, "back": request.path}
+        return TemplateResponse(request, "governance/console/refused.html", context, status=400)
+
+    def chrome(self, request: HttpRequest, title: str = "") -> dict[str, object]:
+        """What stands around every page of the console."""
+        request.current_app = self.admin_site.name
+        return {
+            **self.admin_site.each_context(request),
+            "title": title or SCREENS[self.page].label,
+            "opts": self.opts,
+            "screens": screens_of(request, self.admin_site.name, here=self.page),
+        }
+
+    def filter_bar(self, visit: Visit) -> Iterable[dict[str, object]]:
+        """The filters of this page with what is asked for, and the address without each."""
+        for name in self.filters:
+            value = visit.asked.filters.get(name, "")
+            without = visit.asked.query(**{name: None})
+            yield {"name": name, "label": LABELS[name], "value": value, "without": without}
+
+
+def tried(load: Callable[[], object], name: str, request: HttpRequest) -> object:
+    """What a part says, or that it failed; then the transaction of a request goes on as if it had not been asked."""
+    try:
+        with transaction.atomic() if transaction.get_connection().in_atomic_block else nullcontext():
+            return load()
+    except (Invalid, PermissionDenied):
+        raise
+    except Exception:
+        logger.exception("The console could not read %s of %s", name, request.path)
+        return Failed(retry=request.get_full_path())

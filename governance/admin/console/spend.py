@@ -1,0 +1,235 @@
+"""Spend: what it cost, against the time before, and what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+
+from agent.errors import Invalid
+from governance.admin.console import words
+from governance.admin.console.base import CONVERSATIONS, Load, Screen, Visit
+from governance.admin.console.empty import nothing_used
+from governance.admin.console.parts import Answer, Card, Cell, Empty, Head, Row, Said, Tab, Table
+from governance.admin.console.spend_chart import chart
+from governance.days import today
+from governance.queries.compare import Mover, Share, SpendChange, month_pace, spend_change, spend_shares
+from governance.queries.selection import NONE
+from governance.queries.spend import spend_by_thread, spend_summary
+from governance.queries.values import ThreadSpend
+
+ROWS = 12  # of a division; filters lead to the others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Division:
+    """One way to divide the spend: the column of the ledger, and the filter that chooses one part."""
+
+    label: Promise
+    head: Promise
+    column: str
+    filter: str
+
+
+DIVISIONS: Mapping[str, Division] = {
+    "model": Division(label=_("By model"), head=_("model"), column="model_id", filter="model"),
+    "agent": Division(label=_("By agent"), head=_("agent"), column="agent_name", filter="agent"),
+    "person": Division(label=_("By person"), head=_("person"), column="actor_ref", filter="actor"),
+    "tenant": Division(label=_("By tenant"), head=_("tenant"), column="tenant_ref", filter="tenantRef"),
+    "purpose": Division(label=_("By purpose"), head=_("purpose"), column="purpose", filter="purpose"),
+}
+
+
+class SpendScreen(Screen):
+    page = "spend"
+    own = ("by",)
+
+    def parts(self, visit: Visit) -> Mapping[str, Load]:
+        division_of(visit)
+        return {
+            "answer": answer,
+            "chart": chart,
+            "cards": cards,
+            "tabs": tabs,
+            "table": division,
+            "threads": dearest_threads,
+        }
+
+
+def division_of(visit: Visit) -> Division:
+    name = visit.asked.own.get("by", "model")
+    if name not in DIVISIONS:
+        raise Invalid.field("by", f"one of {', '.join(DIVISIONS)}")
+    return DIVISIONS[name]
+
+
+# ---- the answer --------------------------------------------------------------------------------------------------
+
+
+def answer(visit: Visit) -> Answer | Empty:
+    change = spend_change(visit.selection)
+    if not change.requests.now:
+        return nothing_used(visit)
+    return Answer(
+        figure=Said(
+            text=gettext("unpriced") if change.cost_nanos is None else words.dollars(change.cost_nanos),
+            href=visit.to("usage"),
+            title="" if change.cost_nanos is None else words.exact_dollars(change.cost_nanos),
+        ),
+        words=[Said(text=_against(visit, change))],
+        notes=[*_unpriced(visit, change), *_pace(visit, change)],
+        moved=[_mover(visit, mover) for mover in change.moved],
+    )
+
+
+def _against(visit: Visit, change: SpendChange) -> str:
+    """The difference to the time before, absolute and as a percentage; never judged by a colour."""
+    before = words.days_before(len(visit.asked.days))
+    if not change.has_before:
+        return gettext("no earlier data in %(before)s") % {"before": before}
+    difference = words.signed(words.dollars(change.cost.difference), change.cost.difference)
+    if change.cost.ratio is None:
+        return gettext("%(difference)s against %(before)s") % {"difference": difference, "before": before}
+    ratio = words.signed(words.percent(change.cost.ratio), change.cost.difference)
+    told = {"difference": difference, "ratio": ratio, "before": before}
+    return gettext("%(difference)s (%(ratio)s) against %(before)s") % told
+
+
+def _unpriced(visit: Visit, change: SpendChange) -> Iterator[Said]:
+    if change.unpriced_requests:
+        count = change.unpriced_requests
+        told = ngettext(
+            "%(n)s call is unpriced and not in the sum: see which",
+            "%(n)s calls are unpriced and not in the sum: see which",
+            count,
+        )
+        yield Said(text=told % {"n": words.number(count)}, href=visit.to("usage", priced="no"), mark="warn")
+
+
+def _pace(visit: Visit, change: SpendChange) -> Iterator[Said]:
+    now = today(visit.asked.days.zone)
+    pace = month_pace(visit.selection, change.cost.now, now)
+    if pace is not None:
+        explained = gettext("The average of the days so far, for every day of the month")
+        yield Said(text=gettext("at this pace %(cost)s this month") % {"cost": words.dollars(pace)}, title=explained)
+
+
+def _mover(visit: Visit, mover: Mover) -> Said:
+    division = next(each for each in DIVISIONS.values() if each.column == mover.dimension)
+    name = mover.key if mover.key is not None else gettext("none")
+    difference = words.signed(words.dollars(mover.difference), mover.difference)
+    told = {"head": division.head, "name": name, "difference": difference}
+    return Said(
+        text=gettext("%(head)s %(name)s %(difference)s") % told,
+        href=visit.to("spend", **{division.filter: NONE if mover.key is None else mover.key}),
+    )
+
+
+# ---- what else there is to count ---------------------------------------------------------------------------------
+
+
+def cards(visit: Visit) -> Sequence[Card]:
+    summary = spend_summary(visit.selection)
+    if not summary.requests:
+        return ()
+    cached = summary.cache_read_tokens
+    return [
+        Card(label=_("Calls"), value=Said(text=words.number(summary.requests), href=visit.to("usage"))),
+        Card(
+            label=_("Tokens"),
+            value=Said(text=words.short_number(summary.total_tokens), title=words.number(summary.total_tokens)),
+            note=gettext("%(count)s read from cache") % {"count": words.short_number(cached)} if cached else "",
+        ),
+        Card(label=_("People"), value=Said(text=words.number(summary.actors), href=visit.to("people"))),
+        Card(label=_("Conversations"), value=Said(text=words.number(summary.threads), href=visit.to("threads"))),
+    ]
+
+
+# ---- what it is made of ------------------------------------------------------------------------------------------
+
+
+def tabs(visit: Visit) -> Sequence[Tab]:
+    chosen = division_of(visit)
+    return [
+        Tab(label=each.label, query=visit.asked.query(by=name) + "#by", chosen=each is chosen)
+        for name, each in DIVISIONS.items()
+    ]
+
+
+def division(visit: Visit) -> Table:
+    chosen = division_of(visit)
+    shares = spend_shares(visit.selection, chosen.column)
+    more = len(shares) - ROWS
+    told = ngettext("and %(n)s more", "and %(n)s more", more) % {"n": words.number(more)}
+    return Table(
+        caption=chosen.label,
+        heads=[
+            Head(label=chosen.head),
+            Head(label=_("cost"), number=True),
+            Head(label=_("share"), hidden=True),
+            Head(label=_("change"), number=True),
+            Head(label=_("calls"), number=True),
+            Head(label=_("tokens"), number=True),
+            Head(label=_("per call"), number=True),
+        ],
+        rows=[_share(visit, chosen, share) for share in shares[:ROWS]],
+        empty=_("Nothing was used in these days."),
+        note=told if more > 0 else "",
+    )
+
+
+def _share(visit: Visit, division: Division, share: Share) -> Row:
+    chosen = {division.filter: NONE if share.key is None else share.key}
+    name = share.label or (gettext("none") if share.key is None else share.key)
+    return Row(
+        cells=[
+            Cell(text=name, href=visit.to("spend", **chosen), title=share.key or ""),
+            Cell(
+                text=words.cost(share.cost_nanos, share.unpriced_requests),
+                href=visit.to("usage", **chosen),
+                title="" if share.cost_nanos is None else words.exact_dollars(share.cost_nanos),
+            ),
+            Cell(text="", share=share.of_largest),
+            Cell(text=_changed(share)),
+            Cell(text=words.number(share.requests)),
+            Cell(text=words.short_number(share.total_tokens), title=words.number(share.total_tokens)),
+            Cell(text=words.NOTHING if share.per_request_nanos is None else words.dollars(share.per_request_nanos)),
+        ]
+    )
+
+
+def _changed(share: Share) -> str:
+    if share.is_new:
+        return gettext("new")
+    return words.signed(words.dollars(share.cost.difference), share.cost.difference)
+
+
+def dearest_threads(visit: Visit) -> Table:
+    return Table(
+        caption=_("Most expensive conversations"),
+        heads=[
+            Head(label=_("conversation")),
+            Head(label=_("person")),
+            Head(label=_("cost"), number=True),
+            Head(label=_("calls"), number=True),
+            Head(label=_("tokens"), number=True),
+        ],
+        rows=[_thread(visit, row) for row in spend_by_thread(visit.selection)],
+        empty=_("No conversation was used in these days."),
+    )
+
+
+def _thread(visit: Visit, row: ThreadSpend) -> Row:
+    title = words.title(row.title if visit.may(CONVERSATIONS) else None, row.thread_id)
+    return Row(
+        cells=[
+            Cell(text=title, href=visit.url("thread", row.thread_id)),
+            Cell(text=row.actor_ref, href=visit.to("people", actor=row.actor_ref)),
+            Cell(text=words.cost(row.cost_nanos, row.unpriced_requests)),
+            Cell(text=words.number(row.requests)),
+            Cell(text=words.short_number(row.total_tokens), title=words.number(row.total_tokens)),
+        ]
+    )
