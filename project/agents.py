@@ -1,12 +1,13 @@
-"""The demo's agent: the support desk of a small lamp shop, with three ways to read its orders."""
+"""The demo's agent: the support desk of a small lamp shop, which reads its orders and cancels them when it may."""
 
 from __future__ import annotations
 
 from datetime import date, datetime
+from typing import Protocol
 
 from pydantic import BaseModel, Field
 
-from agent import Presentation, ToolContext, ToolError, agent, tool
+from agent import Confirm, Preflight, Presentation, ToolContext, ToolError, agent, denied, ready, tool
 from project.shop.models import Order, OrderQuerySet
 
 STAFF = {"staff", "superuser"}
@@ -17,7 +18,8 @@ You are the support desk of Lantern Lane, a small shop for lamps.
 Answer from the shop's own records, which you read with your tools; never guess a status, a date or an amount.
 Say what is asked first, in one or two short sentences, then what may help next.
 A customer sees only their own orders. If an order cannot be found, say so and ask for the number again.
-You cannot change anything yourself: for a refund, a new address or a cancellation, say that a colleague will do it.
+You can cancel an order that has not been delivered; the customer is asked before it happens, so do not ask yourself.
+You cannot change anything else: for a refund or a new address, say that a colleague will do it.
 """
 
 
@@ -30,6 +32,10 @@ class Line(BaseModel):
     quantity: int
     product: str
     price: str
+
+
+class OrderNumber(Protocol):
+    number: int
 
 
 class OrderCard(BaseModel):
@@ -149,12 +155,32 @@ def order_history(ctx: ToolContext, number: int) -> OrderHistory:
     return OrderHistory(number=order.number, status=order.get_status_display(), events=events)
 
 
+def _cancellable(asked: OrderNumber, ctx: ToolContext, phase: str) -> Preflight:
+    """Asked before the customer is, and again before it happens: the parcel may arrive in between."""
+    order = Order.objects.of_account(ctx.actor.ref).filter(number=asked.number).first()
+    if order is None:
+        return denied(f"There is no order {asked.number} on this account.")
+    if not order.is_open:
+        return denied(f"Order {order.number} is {order.get_status_display()} and cannot be cancelled any more.")
+    way = "The parcel is called back." if order.status == Order.Status.SHIPPED else "It is not sent."
+    detail = f"{way} {_dollars(order.total_cents)} are paid back. This cannot be undone."
+    return ready(Confirm(f"Cancel order {order.number}?", "Cancel the order", detail))
+
+
+@tool(kind="action", preflight=_cancellable)
+def cancel_order(ctx: ToolContext, number: int) -> dict[str, int]:
+    """Cancel an order of the customer who is asking; they are asked to confirm it first."""
+    order = Order.objects.of_account(ctx.actor.ref).get(number=number)
+    order.cancel("Cancelled at the customer's request.")  # a repeat finds it cancelled
+    return {"cancelled": number}
+
+
 @agent(
     name="shop",
     label="Lantern Lane support",
     description="Ask where an order is, what was in it, or what you have ordered so far.",
     prompt=PROMPT,
-    tools=[look_up_order, list_customer_orders, order_history],
+    tools=[look_up_order, list_customer_orders, order_history, cancel_order],
 )
 class Shop:
     """The support desk."""

@@ -23,6 +23,7 @@ This demo runs without a model, so I understand just a few sentences. Try one of
 - where is order 1042?
 - what happened to order 1042?
 - list my orders
+- cancel order 1043 (you are asked before it happens)
 - orders of Bruno (for the shop's staff)
 - count to 50 slowly (to try out reload and stop)
 - help
@@ -30,12 +31,13 @@ This demo runs without a model, so I understand just a few sentences. Try one of
 With `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` in the environment a real model answers here instead, with the same tools.
 """
 LOST = """\
-I am only a script, so I did not understand that. I can look up an order, tell its history or list your orders: \
-ask me "where is order 1042?", or say `help`.
+I am only a script, so I did not understand that. I can look up an order, tell its history, list your orders or cancel \
+one: ask me "where is order 1042?", or say `help`.
 """
 
 NUMBER = re.compile(r"(?<![\w.,-])#?(\d{3,9})(?![\w-])")
 COUNT = re.compile(r"\bcount (?:up )?to (\d{1,4})\b", re.IGNORECASE)
+CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
 HISTORY = re.compile(r"\b(history|happened|events|track(?:ing)?|story|since)\b", re.IGNORECASE)
 MINE = re.compile(r"\b(my|all) orders\b|\bwhat (?:have|did) i (?:order|buy|bought)", re.IGNORECASE)
 OF_CUSTOMER = re.compile(r"\borders? (?:of|for|by|from) (?:customer )?([^\W\d][\w' .-]*)", re.IGNORECASE)
@@ -76,6 +78,9 @@ def _counted(last: int) -> ScriptedReply:
 def _looked_up(question: str) -> tuple[Sequence[ReplyCall], str]:
     """The calls that would answer the question, and the thought that leads to them."""
     numbers = list(dict.fromkeys(int(number) for number in NUMBER.findall(question)))[:CALLS_MOST]
+    if numbers and CANCEL.search(question):
+        calls = [call("cancel_order", f"call_{number}", number=number) for number in numbers]
+        return calls, "They want it cancelled, which I may do once they have confirmed it."
     if numbers:
         tool = "order_history" if HISTORY.search(question) else "look_up_order"
         what = "what has happened to" if tool == "order_history" else "the record of"
@@ -100,6 +105,10 @@ def _told(message: ShownMessage) -> str:
 
 def _sentences(result: ShownResult) -> str:
     tell = TELLERS.get(result.name)
+    if result.failed and isinstance(result.output, dict):  # nobody allowed it
+        if result.output.get("rejected"):
+            return "All right, I have changed nothing."
+        return f"I have changed nothing. {result.output.get('reason', '')}"
     if result.failed or tell is None or not isinstance(result.output, dict):
         return f"{_failure(result.output)} Please check the number, or say `list my orders` to see what is there."
     return tell(result.output)
@@ -143,10 +152,15 @@ def _history(order: dict[str, Json]) -> str:
     return "\n".join([f"Order {order['number']} is {order['status']}. What has happened so far:", "", *events])
 
 
+def _cancelled(done: dict[str, Json]) -> str:
+    return f"Order {done['cancelled']} is cancelled. You will have your money back within a week."
+
+
 TELLERS: dict[str, Callable[[dict[str, Json]], str]] = {
     "look_up_order": _order,
     "list_customer_orders": _orders,
     "order_history": _history,
+    "cancel_order": _cancelled,
 }
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from django.conf import settings
-from django.db import models
+from django.db import models, transaction
+from django.utils import timezone
 
 
 class Customer(models.Model):
@@ -31,6 +32,10 @@ class OrderQuerySet(models.QuerySet["Order"]):
         """The orders of customers whose name contains these words."""
         return self.filter(customer__name__icontains=name)
 
+    def open(self) -> OrderQuerySet:
+        """Those that can still be cancelled."""
+        return self.exclude(status__in=Order.OVER)
+
     def complete(self) -> OrderQuerySet:
         """With everything an answer needs, in three queries however many orders there are."""
         return self.select_related("customer").prefetch_related("lines", "events")
@@ -43,6 +48,8 @@ class Order(models.Model):
         SHIPPED = "shipped", "on its way"
         DELIVERED = "delivered", "delivered"
         CANCELLED = "cancelled", "cancelled"
+
+    OVER = (Status.DELIVERED, Status.CANCELLED)
 
     number = models.PositiveIntegerField(unique=True)
     customer = models.ForeignKey(Customer, on_delete=models.PROTECT, related_name="orders")
@@ -61,6 +68,19 @@ class Order(models.Model):
 
     def __str__(self) -> str:
         return f"Order {self.number}"
+
+    @property
+    def is_open(self) -> bool:
+        return self.status not in self.OVER
+
+    def cancel(self, why: str) -> bool:
+        """Cancel an open order; once, however often it is asked."""
+        with transaction.atomic():
+            open_orders = Order.objects.open().filter(pk=self.pk)
+            cancelled = open_orders.update(status=Order.Status.CANCELLED, expected_on=None) == 1
+            if cancelled:
+                self.events.create(at=timezone.now(), text=why)
+        return cancelled
 
     @property
     def total_cents(self) -> int:

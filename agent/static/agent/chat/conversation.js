@@ -11,6 +11,7 @@ import { TurnView } from "./views/turn.js";
 const TRIES = 3;
 const TRY_AGAIN_MS = 800;
 const SPOKEN_MOST = 600;
+const SILENT_MS = 1500; // a stream that has frames has told the first by then
 
 export class Conversation {
   constructor({ root, api, store, drafts, notices, scroller, page }) {
@@ -65,7 +66,7 @@ export class Conversation {
     this.transcript.show(messages, activeRunId);
     this.#dropArrivedDraft(messages);
     this.scroller.toEnd();
-    if (activeRunId) this.#follow(activeRunId, null);
+    if (activeRunId) this.#follow(activeRunId, null, messages);
     else if (messages.at(-1)?.role === "user") this.#offerAnswer();
   }
 
@@ -208,7 +209,7 @@ export class Conversation {
 
   // ---- following ----------------------------------------------------------------------------------------------------
 
-  #follow(runId, response) {
+  #follow(runId, response, stored = []) {
     const { place } = this;
     const turn = new TurnView({ agent: this.page.agentLabel(this.#choices(place).agent), on: this.page.acts });
     const state = { runId, turn, cancelled: false };
@@ -228,6 +229,8 @@ export class Conversation {
       this.stop();
     }
     this.follower.follow(response);
+    const ofRun = stored.filter((message) => message.runId === runId && message.role === "assistant");
+    if (ofRun.length) setTimeout(() => turn.fillOpen(ofRun), SILENT_MS);
   }
 
   #frame(frame, state) {

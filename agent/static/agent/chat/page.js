@@ -29,6 +29,7 @@ class Page {
       again: () => this.conversation.regenerate(),
       branch: (message) => this.branch(message),
       edit: (message) => this.edit(message),
+      decide: (choice, body) => this.api.post(`tool-call/${choice}`, body),
       feedback: (message, value, shown) => this.feedback(message, value, shown),
     };
     this.agentLabel = (name) => this.store.get("agents").find((agent) => agent.name === name)?.label ?? say("agent");

@@ -6,7 +6,9 @@ import { say } from "../words.js";
 import { ToolView } from "./tool.js";
 
 export class StepView {
-  constructor() {
+  /** `decide(choice, body)` sends a decision about a call. */
+  constructor({ decide } = {}) {
+    this.decide = decide;
     this.element = make("div", { className: "agent-step" });
     this.clear();
   }
@@ -70,9 +72,7 @@ export class StepView {
     for (const result of message.toolResults ?? []) this.#result(result);
     for (const component of message.ui ?? []) this.component(component);
     for (const view of this.tools.values()) if (view.element.dataset.state === "running") view.state("unfinished");
-    for (const approval of message.approvals ?? []) {
-      if (approval.status === "pending_approval") this.tools.get(approval.id)?.state("waiting");
-    }
+    for (const approval of message.approvals ?? []) this.#card(approval);
     this.finish(message);
     return this;
   }
@@ -92,9 +92,20 @@ export class StepView {
     else known.remove();
   }
 
+  /** The card as it was left; how the call went stays as its result says. */
+  #card(approval) {
+    const view = this.tools.get(approval.id);
+    if (!view) return;
+    const { state } = view.element.dataset;
+    view.ask(approval, this.decide);
+    if (approval.status === "pending") return;
+    view.card.settle(approval);
+    view.state(state);
+  }
+
   #result({ id, name, output, error, denied, expired }) {
     const view = this.tool(id, name);
-    if (denied || expired) view.error(error, "denied");
+    if (denied || expired) view.error(error ?? output?.reason, "denied");
     else if (error) view.error(error);
     else view.output(output);
   }

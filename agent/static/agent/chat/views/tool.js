@@ -2,6 +2,7 @@
 
 import { make } from "../dom.js";
 import { humanise, say } from "../words.js";
+import { CardView } from "./card.js";
 import { shownValue } from "./value.js";
 
 const WORDS = {
@@ -33,6 +34,7 @@ export class ToolView {
   }
 
   input(input) {
+    this.given = input;
     this.about.textContent = short(input);
     this.#detail("input", "tool_input", input);
   }
@@ -45,6 +47,25 @@ export class ToolView {
   error(error, state = "failed") {
     this.state(state);
     if (error) this.#detail("error", "tool_error", error);
+  }
+
+  /** Somebody has to decide. A second copy of the same card changes nothing. */
+  ask(card, decide) {
+    if (this.card) return;
+    this.state("waiting");
+    this.card = new CardView(card, { name: humanise(this.name), input: this.given, decide });
+    this.note.before(this.card.element);
+  }
+
+  decided(settled) {
+    this.card?.settle(settled);
+    this.state(settled.status === "approved" ? "running" : "denied");
+  }
+
+  /** Nothing more comes. */
+  over() {
+    if (this.card && !this.card.status) this.card.settle({ status: "failed" });
+    if (["running", "waiting"].includes(this.element.dataset.state)) this.state("unfinished");
   }
 
   /** The tool's own words for people; none takes them back. */

@@ -5,7 +5,7 @@ import { humanise, say } from "../words.js";
 import { StepView } from "./step.js";
 
 export class TurnView {
-  /** `on`: again(message), branch(message), feedback(message, value). */
+  /** `on`: again(message), branch(message), feedback(message, value), decide(choice, body). */
   constructor({ agent, on }) {
     this.agent = agent;
     this.on = on;
@@ -31,6 +31,7 @@ export class TurnView {
 
   /** Take one frame of the stream; kinds that are not known are passed over. Answers what a listener should hear. */
   frame(frame) {
+    if (this.stored && frame.kind === "step-start") this.#unstored();
     const handler = HANDLERS[frame.kind];
     return handler ? (handler(this, frame) ?? "") : "";
   }
@@ -39,7 +40,7 @@ export class TurnView {
   end({ cancelled = false } = {}) {
     for (const step of this.steps) step.finish();
     this.waiting.remove();
-    for (const view of this.calls.values()) if (view.element.dataset.state === "running") view.state("unfinished");
+    for (const view of this.calls.values()) view.over();
     if (cancelled) this.foot.before(make("p", { className: "agent-hint" }, say("stopped")));
   }
 
@@ -47,7 +48,7 @@ export class TurnView {
   fill(messages) {
     this.waiting.remove();
     for (const message of messages) {
-      const step = new StepView().fill(message);
+      const step = new StepView(this.on).fill(message);
       this.steps.push(step);
       this.body.append(step.element);
     }
@@ -56,13 +57,34 @@ export class TurnView {
     return this;
   }
 
+  /** What is stored of a run whose stream has nothing to tell: it waits for longer than frames are kept. */
+  fillOpen(messages) {
+    if (this.steps.length) return;
+    this.stored = true;
+    for (const message of messages) {
+      const step = new StepView(this.on).fill(message);
+      this.steps.push(step);
+      this.body.append(step.element);
+      for (const [id, view] of step.tools) this.calls.set(id, view);
+    }
+    this.#wait(false);
+  }
+
+  // The stream tells it all again.
+  #unstored() {
+    this.stored = false;
+    this.steps = [];
+    this.calls.clear();
+    this.body.replaceChildren();
+  }
+
   get step() {
     return this.steps.at(-1) ?? this.openStep();
   }
 
   openStep() {
     this.steps.at(-1)?.finish();
-    const step = new StepView();
+    const step = new StepView(this.on);
     this.steps.push(step);
     this.body.append(step.element);
     this.#wait(true);
@@ -134,8 +156,13 @@ const HANDLERS = {
     if (!turn.calls.has(frame.id)) turn.calls.set(frame.id, turn.step.tool(frame.id, frame.name));
     turn.calls.get(frame.id).input(frame.input);
   },
-  "approval-requested": (turn, frame) => turn.calls.get(frame.id)?.state("waiting"),
-  "approval-settled": (turn, frame) => turn.calls.get(frame.id)?.state(frame.status === "approved" ? "running" : "denied"),
+  "approval-requested": (turn, frame) => {
+    const call = turn.calls.get(frame.id);
+    call?.ask(frame, turn.on.decide);
+    turn.step.finish();
+    return call ? say("card_asks", { title: call.card.title }) : "";
+  },
+  "approval-settled": (turn, frame) => turn.calls.get(frame.id)?.decided(frame),
   "tool-output": (turn, frame) => turn.calls.get(frame.id)?.output(frame.output),
   "tool-output-error": (turn, frame) => turn.calls.get(frame.id)?.error(frame.error),
   "tool-output-denied": (turn, frame) => turn.calls.get(frame.id)?.error(frame.reason, "denied"),
