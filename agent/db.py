@@ -22,6 +22,7 @@ T = TypeVar("T")
 M = TypeVar("M", bound=models.Model)
 
 DB_THREADS = 8  # how many units of work a process may have open at once; each thread keeps a connection of its own
+REQUEST_THREADS = 16  # what sockets ask for; over HTTP each request has a thread of its server's
 TOOL_THREADS = 32  # bodies of sync tools, which may be slow: they never hold up the units of work
 UNWATCHED_SECONDS = 1  # a connection that nobody used for so long is asked whether it is still there
 PATIENT_EVERY = 4  # where both wait, one in so many is of those that can
@@ -188,6 +189,7 @@ _used = threading.local()  # when this thread last looked at each of its connect
 
 
 _db_threads = Threads(DB_THREADS, "agent-db")
+_request_threads = Threads(REQUEST_THREADS, "agent-request")
 _tool_threads = Threads(TOOL_THREADS, "agent-tool")
 
 
@@ -202,6 +204,11 @@ async def in_db_later(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -
     return await _db_threads.run(work, patient=True)
 
 
+async def in_request(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run what a socket asks for, the host's way of knowing its users included, on threads of its own."""
+    return await _request_threads.run(partial(contextvars.copy_context().run, partial(call, *args, **kwargs)))
+
+
 async def in_tool(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run a host's sync code, which may be slow and may use the ORM, where it holds up no unit of work."""
     return await _tool_threads.run(partial(contextvars.copy_context().run, partial(call, *args, **kwargs)))
@@ -209,8 +216,8 @@ async def in_tool(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
 
 def close_threads() -> None:
     """End the threads of this process and close their connections; the next use makes new ones."""
-    _db_threads.close()
-    _tool_threads.close()
+    for threads in (_db_threads, _request_threads, _tool_threads):
+        threads.close()
 
 
 _sqlite_writer = threading.RLock()

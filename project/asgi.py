@@ -7,6 +7,10 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django_application = get_asgi_application()
 
-from agent.asgi import with_agent  # noqa: E402  (needs the apps that the line above has loaded)
+# These need the apps that the line above has loaded.
+from channels.routing import ProtocolTypeRouter  # noqa: E402
 
-application = with_agent(django_application)
+from agent.asgi import with_agent  # noqa: E402
+from agent.routing import websocket_application  # noqa: E402
+
+application = with_agent(ProtocolTypeRouter({"http": django_application, "websocket": websocket_application}))

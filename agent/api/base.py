@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
@@ -23,16 +22,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from agent.actors import resolve
-from agent.api.errors import ErrorAnswer, answer_to
+from agent.api.errors import ErrorAnswer, answer_to, fault
 from agent.api.parsing import JsonParser
 from agent.api.rendering import AsciiJSONRenderer, NoNegotiation
 from agent.conf import agent_settings
 from agent.domain.actor import Actor
-from agent.domain.ids import new_id
 from agent.errors import NotAllowed, NotAuthenticated
 from agent.spi import ActorResolver
-
-logger = logging.getLogger("agent.api")
 
 AUTHENTICATE = 'Session realm="agent"'
 
@@ -111,11 +107,9 @@ class ActorAPIView(APIView):
         return response
 
     def _unexpected(self, error: Exception) -> ErrorAnswer:
-        """A fault of ours: the log has it all, the client a reference to it."""
-        reference = new_id()
-        logger.error("%s %s failed (%s)", self.request.method, self.request.path, reference, exc_info=error)
+        answer = fault(f"{self.request.method} {self.request.path}", error)
         got_request_exception.send(sender=type(self), request=self.request._request)
-        return ErrorAnswer(status=500, message=f"Something went wrong on our side (reference {reference}).")
+        return answer
 
 
 def known_by_cookie(request: Request, resolver: ActorResolver) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,10 @@ from django.http.multipartparser import MultiPartParserError
 from rest_framework import exceptions
 
 from agent import errors
+from agent.domain.ids import new_id
 from agent.errors import AgentError
+
+logger = logging.getLogger("agent.api")
 
 STATUS_OF_CLASS: Final[Mapping[type[AgentError], int]] = {
     errors.Invalid: 400,
@@ -57,6 +61,13 @@ def answer_to(error: Exception) -> ErrorAnswer | None:
     if isinstance(error, exceptions.APIException):
         return _of_rest_framework(error)
     return _of_django(error)
+
+
+def fault(what: str, error: Exception) -> ErrorAnswer:
+    """How a fault of ours is told: the log has it all, the client a reference to it."""
+    reference = new_id()
+    logger.error("%s failed (%s)", what, reference, exc_info=error)
+    return ErrorAnswer(status=500, message=f"Something went wrong on our side (reference {reference}).")
 
 
 def _of_ours(error: AgentError) -> ErrorAnswer | None:

@@ -35,7 +35,7 @@ class JsonParser(BaseParser):
         media_type: str | None = None,
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        return _object(stream.read(BODY_LIMIT + 1))
+        return json_object(stream.read(BODY_LIMIT + 1))
 
 
 def read_body(request: Request) -> dict[str, Any]:
@@ -50,7 +50,7 @@ def read_body(request: Request) -> dict[str, Any]:
             return {}
         raise UnsupportedMediaType(media_type or "unknown", detail=f"Send {JSON_TYPE}.")
     raw = inner.read(BODY_LIMIT + 1)
-    return _object(raw) if raw.strip() else {}
+    return json_object(raw) if raw.strip() else {}
 
 
 def parse(kind: type[Serializer[Any]], body: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,10 +94,14 @@ def cursor_of(request: Request) -> int:
 
 
 def idempotency_key_of(request: Request) -> str | None:
-    key = request.headers.get("Idempotency-Key")
-    if key is not None and not _VISIBLE_ASCII.match(key):
-        raise Invalid.field("Idempotency-Key", "1 to 200 visible ASCII characters")
-    return key
+    return idempotency_key(request.headers.get("Idempotency-Key"), "Idempotency-Key")
+
+
+def idempotency_key(value: object, name: str) -> str | None:
+    """A key as it may be; None when there is none."""
+    if value is not None and not (isinstance(value, str) and _VISIBLE_ASCII.match(value)):
+        raise Invalid.field(name, "1 to 200 visible ASCII characters")
+    return value
 
 
 def request_id_of(request: Request) -> str | None:
@@ -127,7 +131,8 @@ def _declared_length(request: Request) -> int:
     return int(value) if _DIGITS.match(value) and len(value) < 19 else 0
 
 
-def _object(raw: bytes) -> dict[str, Any]:
+def json_object(raw: bytes) -> dict[str, Any]:
+    """The object that these bytes are as JSON; `Invalid` for anything else."""
     if len(raw) > BODY_LIMIT:
         raise _too_large()
     try:

@@ -22,6 +22,11 @@ from agent.store.base import AgentStore
 NEW_TITLE = "New chat"
 
 
+def check_own(actor: Actor, thread_id: str) -> None:
+    """Raise unless it is a live thread of the actor's own."""
+    own_thread(get_store(), actor, thread_id)
+
+
 def list_threads(actor: Actor, limit: int) -> list[ThreadSummary]:
     """The actor's threads, the last changed first; scratch threads are left out."""
     return get_store().list_threads(actor, limit)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.http import HttpResponseBase
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,14 +9,14 @@ from rest_framework.response import Response
 from agent.api import docs
 from agent.api.base import ActorAPIView
 from agent.api.bodies import SendBody
-from agent.api.parsing import cursor_of, idempotency_key_of, parse, path_id, read_body, request_id_of
+from agent.api.parsing import cursor_of, idempotency_key_of, path_id, read_body, request_id_of
+from agent.api.sending import send_of
 from agent.api.shapes import AbortedShape, QueuedShape, StartedShape
 from agent.api.sse import event_stream
-from agent.domain.canonical import sha256_hex
+from agent.domain.actor import Actor
 from agent.errors import NotFound
-from agent.flows.admission import Admitted, Queued, submit
+from agent.flows.admission import Queued, submit
 from agent.flows.cancel import cancel
-from agent.flows.starts import Send
 from agent.flows.stream import attach, follow
 
 
@@ -57,26 +55,18 @@ class ChatView(ActorAPIView):
     def post(self, request: Request) -> HttpResponseBase:
         """Starts a run and follows it, or lets the message wait. It is stored at once; hanging up stops nothing."""
         key = idempotency_key_of(request)
-        body = read_body(request)
-        admitted = submit(self.actor, _send(parse(SendBody, body), body, key=key, request_id=request_id_of(request)))
-        if isinstance(admitted, Queued):
-            return Response(admitted.to_json(), status=202)
-        if admitted.replayed and not self._still_there(admitted):
-            return Response({"threadId": admitted.thread_id, "runId": admitted.run_id})
+        outcome = submit(self.actor, send_of(read_body(request), key=key, request_id=request_id_of(request)))
+        if isinstance(outcome, Queued):
+            return Response(outcome.to_json(), status=202)
+        if outcome.replayed and not still_there(self.actor, outcome.run_id):
+            return Response({"threadId": outcome.thread_id, "runId": outcome.run_id})
         return event_stream(
             request._request,
-            follow(admitted.run_id, 0),
-            run_id=admitted.run_id,
-            thread_id=admitted.thread_id,
+            follow(outcome.run_id, 0),
+            run_id=outcome.run_id,
+            thread_id=outcome.thread_id,
             reconnect=False,
         )
-
-    def _still_there(self, admitted: Admitted) -> bool:
-        try:
-            attach(self.actor, admitted.run_id)
-        except NotFound:
-            return False
-        return True
 
 
 class StreamView(ActorAPIView):
@@ -114,27 +104,17 @@ class CancelView(ActorAPIView):
         return Response({"aborted": cancel(self.actor, path_id(run_id))})
 
 
+def still_there(actor: Actor, run_id: str) -> bool:
+    """Whether the stream of an own run can be joined."""
+    try:
+        attach(actor, run_id)
+    except NotFound:
+        return False
+    return True
+
+
 def _run_id(value: str) -> str:
     try:
         return path_id(value)
     except NotFound:
         raise NotFound(code="stream_not_found") from None
-
-
-def _send(values: dict[str, Any], body: dict[str, Any], *, key: str | None, request_id: str | None) -> Send:
-    return Send(
-        message=values.get("message"),
-        thread_id=values.get("threadId"),
-        agent=values.get("agent"),
-        persona=values.get("persona"),
-        model=values.get("model"),
-        attachments=tuple(ref["mediaId"] for ref in values.get("attachments") or ()),
-        page_context=values.get("pageContext"),
-        regenerate=values["regenerate"],
-        transient=values["transient"],
-        mode=values["mode"],
-        ui_capabilities=values.get("uiCapabilities"),
-        request_id=request_id,
-        idempotency_key=key,
-        fingerprint=sha256_hex(body) if key is not None else None,
-    )

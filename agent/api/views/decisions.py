@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from rest_framework.request import Request
@@ -12,9 +13,12 @@ from agent.api.base import ActorAPIView
 from agent.api.bodies import ApproveBody, RejectBody
 from agent.api.parsing import parse, read_body
 from agent.api.shapes import OkShape
+from agent.domain.actor import Actor
 from agent.flows import approvals
 
-OK: Final = {"ok": True}
+Answer = dict[str, Any]
+
+OK: Final[Answer] = {"ok": True}
 REFUSALS: Final[dict[int, docs.Codes]] = {
     400: docs.BODY_CODES,
     404: ("not_found",),
@@ -36,9 +40,7 @@ class ApproveView(ActorAPIView):
     )
     def post(self, request: Request) -> Response:
         """The call runs. Who may decide is up to its approver; they need not own the conversation."""
-        values = parse(ApproveBody, read_body(request))
-        approvals.approve(self.actor, values["toolCallId"], remember=values["remember"], **_shown(values))
-        return Response(OK)
+        return Response(approve(self.actor, parse(ApproveBody, read_body(request))))
 
 
 class RejectView(ActorAPIView):
@@ -52,10 +54,19 @@ class RejectView(ActorAPIView):
     )
     def post(self, request: Request) -> Response:
         """The call does not run; the reason is told to the model."""
-        values = parse(RejectBody, read_body(request))
-        approvals.reject(self.actor, values["toolCallId"], reason=values.get("reason"), **_shown(values))
-        return Response(OK)
+        return Response(reject(self.actor, parse(RejectBody, read_body(request))))
 
 
-def _shown(values: dict[str, Any]) -> dict[str, Any]:
+def approve(actor: Actor, values: Mapping[str, Any]) -> Answer:
+    """As a parsed body says, from whichever edge; what is answered."""
+    approvals.approve(actor, values["toolCallId"], remember=values["remember"], **_shown(values))
+    return OK
+
+
+def reject(actor: Actor, values: Mapping[str, Any]) -> Answer:
+    approvals.reject(actor, values["toolCallId"], reason=values.get("reason"), **_shown(values))
+    return OK
+
+
+def _shown(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"digest": values.get("digest"), "via": values["via"]}

@@ -13,6 +13,11 @@ def look_up_order(ctx: ToolContext, number: int) -> dict[str, Any]:
     return {"number": number, "status": "sent", "for": ctx.actor.ref}
 
 
+@agent(name="back-office", prompt="You count.", tools=[], roles=("finance",))
+class BackOffice:
+    """For those of the role alone."""
+
+
 @agent(name="desk", prompt="You help.", tools=[look_up_order])
 class Desk:
     """The desk."""

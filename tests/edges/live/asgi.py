@@ -1,12 +1,27 @@
 """The test site as a server runs it."""
 
 import os
+from typing import Any
 
 from django.core.asgi import get_asgi_application
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.edges.live.settings")
 django_application = get_asgi_application()
 
-from agent.asgi import with_agent  # noqa: E402  (needs the apps that the line above has loaded)
+# These need the apps that the line above has loaded.
+from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
+from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from channels.sessions import SessionMiddlewareStack  # noqa: E402
+from django.urls import path  # noqa: E402
 
-application = with_agent(django_application)
+from agent.asgi import with_agent  # noqa: E402
+from agent.consumers import AgentConsumer  # noqa: E402
+from agent.routing import websocket_urlpatterns  # noqa: E402
+from agent.sockets.session import SocketPace  # noqa: E402
+
+# The second is for tests that cannot wait for a minute.
+quick = AgentConsumer.as_asgi(pace=SocketPace(ping_seconds=0.1, look_seconds=0.2))
+routes: Any = [*websocket_urlpatterns, path("ws/quick/", quick)]  # type: ignore[arg-type]
+sockets = AllowedHostsOriginValidator(SessionMiddlewareStack(URLRouter(routes)))
+
+application = with_agent(ProtocolTypeRouter({"http": django_application, "websocket": sockets}))

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from agent.domain.model_calls import ModelRequest
+from agent.errors import ModelError
 from agent.providers.scripted import Answer, ScriptedProvider, ScriptedReply, call
 
 
@@ -22,6 +23,10 @@ async def answer(request: ModelRequest) -> Answer:
         return "At last."
     if word == "count":
         return ScriptedReply(" ".join(map(str, range(1, int(rest) + 1))), delay_ms=1)
+    if word == "big":
+        return ScriptedReply(" ".join("x" * 1_000_000 for _ in range(int(rest))), delay_ms=60)
+    if word == "fail":
+        return ModelError("The vendor said no.")
     return "Hello there."
 
 

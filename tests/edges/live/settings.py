@@ -12,4 +12,5 @@ AGENT = {
     "DEFAULT_AGENT": "desk",
     "MODELS": [{"id": "small", "label": "Small", "provider": "scripted", "default": True}],
     "SERVE_SCHEMA": True,
+    "ACTOR_RESOLVER": "tests.edges.live.who.SlowDirectory",
 }
