@@ -20,6 +20,10 @@ logger = logging.getLogger("agent.sockets")
 Send = Callable[[str], Awaitable[None]]
 
 
+class _Oversized(Exception):
+    """A frame that does not fit in one message of a socket."""
+
+
 class Follows:
     """Ending one ends a follower, never a run."""
 
@@ -67,9 +71,13 @@ class Follows:
                 async for batch in follower:
                     for numbered in batch:
                         text = wire.frame(run_id, numbered)
+                        if len(text) > wire.FRAME_MAX:
+                            raise _Oversized
                         await self._send(text)
                         follower.wrote(len(text))
             last = wire.say("done", runId=run_id)
+        except _Oversized:
+            last = wire.error(wire.OVERSIZED, run_id=run_id)
         except FellBehind:
             last = wire.error(wire.COME_BACK, run_id=run_id)
         except AgentError as error:

@@ -14,6 +14,8 @@ STATUS_OF_FAILED_RUN: Final = 500  # its followers were served well; 429 where a
 COME_BACK: Final = ErrorAnswer(
     status=503, code="use_cursor", message="Attach again after the last frame that you have."
 )
+FRAME_MAX: Final = 1024 * 1024  # what daphne sends in one message, unless it is told otherwise
+OVERSIZED: Final = ErrorAnswer(status=413, code="too_large", message="A frame is too large here; follow it over HTTP.")
 
 
 def frame(run_id: str, numbered: NumberedFrame) -> str:

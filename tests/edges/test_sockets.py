@@ -360,7 +360,7 @@ def test_more_than_32_unanswered_messages_close_with_4429_and_others_are_served(
 
 def test_who_reads_too_slowly_comes_back_from_the_cursor(ring: Ring) -> None:
     with ring() as line:
-        run_id = begun(line, "big 10")
+        run_id = begun(line, "big 100 100000")
         parts = [line.until(is_over)]
         assert (parts[0][-1]["status"], parts[0][-1]["code"], parts[0][-1]["runId"]) == (503, "use_cursor", run_id)
         line.say("attach", runId=run_id, after=frames(parts[0], run_id)[-1][0])
@@ -368,7 +368,19 @@ def test_who_reads_too_slowly_comes_back_from_the_cursor(ring: Ring) -> None:
         assert parts[1][-1]["type"] == "done"
     numbered = [numbered for part in parts for numbered in frames(part, run_id)]
     assert [number for number, _ in numbered] == list(range(1, len(numbered) + 1))
-    assert len(text(numbered)) == 10 * 1_000_000 + 9
+    thought = "".join(frame["text"] for _, frame in numbered if frame["kind"] == "reasoning")
+    assert len(thought) == 100 * 100_000 + 99
+
+
+def test_a_frame_that_no_socket_carries_is_named_and_sse_has_it(ring: Ring, server: Server) -> None:
+    with ring() as line:
+        run_id = begun(line, "big 1 1100000")
+        end = line.until(is_over)[-1]
+        assert (end["runId"], end["status"], end["code"]) == (run_id, 413, "too_large")
+        assert line.ask("ping")["type"] == "pong"
+    whole = Stream(server, "GET", f"/agent/chat/{run_id}/stream").rest()
+    assert max(len(frame.get("text", "")) for _, number, frame in whole if number) == 1_100_000
+    assert whole[-1][0] == "done"
 
 
 def test_sockets_hold_no_connection_and_leave_nothing(ring: Ring, server: Server, tmp_path: Path) -> None:

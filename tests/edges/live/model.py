@@ -24,7 +24,8 @@ async def answer(request: ModelRequest) -> Answer:
     if word == "count":
         return ScriptedReply(" ".join(map(str, range(1, int(rest) + 1))), delay_ms=1)
     if word == "big":
-        return ScriptedReply(" ".join("x" * 1_000_000 for _ in range(int(rest))), delay_ms=60)
+        number, size = map(int, rest.split())
+        return ScriptedReply("Done.", reasoning=" ".join("x" * size for _ in range(number)))
     if word == "fail":
         return ModelError("The vendor said no.")
     return "Hello there."
