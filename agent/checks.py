@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import celery
@@ -13,7 +16,7 @@ from django.core.checks import CheckMessage, Error, Tags, register
 from django.core.exceptions import ImproperlyConfigured
 from django.db import connections, router
 
-from agent.actors import AnonymousCookieResolver, HeaderActorResolver
+from agent.actors import AnonymousCookieResolver, DjangoUserResolver, HeaderActorResolver
 from agent.conf import AgentSettings, agent_settings, setting_problems
 from agent.domain.history import bound_problems
 from agent.models import Thread
@@ -25,6 +28,8 @@ Apps = Sequence[AppConfig] | None
 Check = Callable[[AgentSettings], Iterator[CheckMessage]]
 Registered = Callable[..., list[CheckMessage]]
 
+BARE_SOCKETS = frozenset({"websocket_urlpatterns", "AgentConsumer"})
+KNOWING = ("AuthMiddleware", "SessionMiddleware")
 HARMLESS_MODES = {"IMMEDIATE", "EXCLUSIVE"}
 
 
@@ -193,6 +198,39 @@ def check_process(settings: AgentSettings) -> Iterator[CheckMessage]:
             hint="Set ASGI_APPLICATION and serve it.",
             id="agent.W013",
         )
+
+
+@_checked(Tags.security)
+def check_sockets(settings: AgentSettings) -> Iterator[CheckMessage]:
+    """W015: sockets that a page of any site may open in its visitor's name, or whose visitor is never known."""
+    names = _names_in(getattr(django_settings, "ASGI_APPLICATION", None) or "")
+    if not names & BARE_SOCKETS:
+        return
+    if not any(name.endswith("OriginValidator") for name in names):
+        yield checks.Warning(
+            "Sockets of the agent are mounted without a look at their origin: any site's page may open them.",
+            hint="Mount agent.routing.websocket_application, or wrap yours in AllowedHostsOriginValidator.",
+            id="agent.W015",
+        )
+    by_user = isinstance(settings.actor_resolver, DjangoUserResolver)
+    if by_user and not any(name.startswith(KNOWING) for name in names):
+        yield checks.Warning(
+            "Sockets of the agent are mounted without sessions: whoever opens one is nobody.",
+            hint="Mount agent.routing.websocket_application, or wrap yours in SessionMiddlewareStack.",
+            id="agent.W015",
+        )
+
+
+def _names_in(path: str) -> frozenset[str]:
+    """The names that the module of the ASGI application uses. It is read, not imported: that would start it."""
+    try:
+        spec = importlib.util.find_spec(path.rpartition(".")[0])
+        source = "" if spec is None or spec.origin is None else Path(spec.origin).read_text()
+        nodes = list(ast.walk(ast.parse(source)))
+    except (ImportError, ValueError, OSError, SyntaxError):
+        return frozenset()
+    found = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return frozenset(found | {node.attr for node in nodes if isinstance(node, ast.Attribute)})
 
 
 @_checked(Tags.security, deploy=True)

@@ -19,14 +19,15 @@ from agent.sockets import wire
 from agent.sockets.acts import act
 from agent.sockets.caller import Caller, Present, Scope
 from agent.sockets.follows import Follows
+from agent.sockets.leaving import told_when_leaving
 from agent.sockets.messages import Asked, asked, read, ref_of
 from agent.sockets.watches import Watches
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-GOING_AWAY: Final = 1001
 FAULT: Final = 1011
+OWN_CODES: Final = 3000
 NOBODY: Final = 4401
 TOO_LARGE: Final = 4413
 TOO_MANY: Final = 4429
@@ -72,12 +73,12 @@ class Socket:
         tasks = [asyncio.create_task(part()) for part in (self._read, self._work, self._tend, self.watches.tell)]
         for task in tasks:
             task.add_done_callback(self._ended)
-        code: int | None = GOING_AWAY
         try:
-            code = await self._over
-        finally:
+            with told_when_leaving(self.end):
+                code = await self._over
             if code is not None:
-                await self._raw_send({"type": "websocket.close", "code": code})
+                await self._close(code)
+        finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -116,6 +117,15 @@ class Socket:
             return call(present.actor, *args, **kwargs)
 
         return await in_request(asking)
+
+    async def _close(self, code: int) -> None:
+        """With the code; a server that sends none of the protocol's own for us (daphne) is given it 3000 higher."""
+        try:
+            await self._raw_send({"type": "websocket.close", "code": code})
+        except Exception:
+            if code >= OWN_CODES:
+                raise
+            await self._raw_send({"type": "websocket.close", "code": code + OWN_CODES})
 
     async def _read(self) -> None:
         while True:

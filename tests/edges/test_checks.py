@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import celery
@@ -215,6 +216,35 @@ def test_w012_says_that_keys_are_ignored() -> None:
 @override_settings(ASGI_APPLICATION=None)
 def test_w013_says_that_turns_live_in_wsgi_processes() -> None:
     assert "WSGI" in told("agent.W013")
+
+
+BARE = "from agent.routing import websocket_urlpatterns\napplication = URLRouter(websocket_urlpatterns)\n"
+WRAPPED = (
+    "application = AllowedHostsOriginValidator(AuthMiddlewareStack(URLRouter(agent.routing.websocket_urlpatterns)))"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "resolver", "words"),
+    [
+        (BARE, "DjangoUserResolver", ["origin", "nobody"]),
+        (BARE, "AnonymousCookieResolver", ["origin"]),
+        (f"{BARE}application = OriginValidator(application, [])", "DjangoUserResolver", ["nobody"]),
+        (WRAPPED, "DjangoUserResolver", []),
+        ("from agent.routing import websocket_application as application", "DjangoUserResolver", []),
+        ("not python", "DjangoUserResolver", []),
+    ],
+)
+def test_w015_names_sockets_that_any_page_may_open_or_that_know_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, resolver: str, words: list[str]
+) -> None:
+    (tmp_path / "served_somewhere.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    with override_settings(ASGI_APPLICATION="served_somewhere.application"):
+        said = told("agent.W015", ACTOR_RESOLVER=f"agent.actors.{resolver}")
+    assert [word for word in ("origin", "nobody") if word in said] == words
+    with override_settings(ASGI_APPLICATION="nowhere.at.all"):
+        assert told("agent.W015") == ""
 
 
 @pytest.mark.parametrize(

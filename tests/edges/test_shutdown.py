@@ -18,6 +18,7 @@ from agent.flows.recovery import redispatch
 from agent.store import get_store
 from agent.testing.turns import held_runner
 from tests.edges.server import Server, basic, serve
+from tests.edges.sockets import phone, session_of
 
 pytestmark = [pytest.mark.once, pytest.mark.django_db(transaction=True)]
 
@@ -77,6 +78,19 @@ def test_a_turn_that_takes_longer_is_handed_over_with_its_spend(kind: str, tmp_p
         assert other.started == [run_id]
         gate.touch()  # the model of this site holds a thread, which the interpreter waits for
         until(lambda: gone(server), seconds=15)
+
+
+@pytest.mark.parametrize(("kind", "code"), [("daphne", 4001), ("uvicorn", 1001)])
+def test_sockets_are_told_that_the_server_goes_and_the_run_goes_on(kind: str, code: int, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    ana = get_user_model().objects.create_user("ana")
+    with serve(kind) as server, phone(server, session_of(ana)) as line:
+        run_id = str(line.ask("send", message=f"hold {gate}")["runId"])
+        os.kill(server.pid, signal.SIGTERM)
+        assert line.closed() == code
+        gate.touch()
+        until(lambda: gone(server), seconds=20)
+    assert stored(run_id).status in {"completed", "queued"}
 
 
 def test_another_process_goes_on_by_itself(tmp_path: Path) -> None:
