@@ -10,6 +10,7 @@ from typing import Any
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 
+from agent.domain import wakeups
 from agent.models.run import Run
 from agent.models.stream import StreamFrame
 
@@ -37,6 +38,8 @@ def append(using: str, run_id: str, frames: Sequence[Texts], *, attempt: int | N
         ]
     if attempt is not None:
         params += [run, attempt]
+    if connection.vendor == "postgresql":
+        params += [wakeups.CHANNEL, wakeups.this_process(), run]
     alone = not connection.in_atomic_block
     sql = _statement(connection.vendor, len(frames), fenced=attempt is not None, alone=alone)
     return _sent(connection, sql, params, len(frames))
@@ -56,12 +59,17 @@ def _statement(vendor: str, rows: int, *, fenced: bool, alone: bool) -> str:
         # The thread is the record, the stream is not: alone, it need not wait for the disk. True, and local to this
         # statement's own transaction.
         guards.append("set_config('synchronous_commit', 'off', true) = 'off'")
-    return (
+    insert = (
         f"INSERT INTO {frame} (run_id, seq, frame, error, created_at_ms)"
         f" SELECT %s, top.seq + new.place, new.frame, new.error, %s FROM ({last}) top CROSS JOIN ({new}) new"
         f"{' WHERE ' + ' AND '.join(guards) if guards else ''}"
         f"{'' if vendor == 'mysql' else ' RETURNING seq'}"
     )
+    if vendor != "postgresql":
+        return insert
+    # The wake-up rides along: no round trip and no commit of its own, and it is heard when the rows can be read.
+    wake = "pg_notify(%s::text, MAX(seq)::text || ' ' || %s::text || ' ' || %s::text)"
+    return f"WITH added AS ({insert}) SELECT MAX(seq), {wake} FROM added HAVING MAX(seq) IS NOT NULL"
 
 
 def _sent(connection: BaseDatabaseWrapper, sql: str, params: list[Any], count: int) -> int | None:

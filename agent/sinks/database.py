@@ -7,10 +7,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
+from django.db import connections
+from django.utils.module_loading import import_string
+
 from agent.domain.snapshots import NumberedFrame
 from agent.sink_options import SinkOptions
+from agent.sinks.broadcast import shared_layer
 from agent.sinks.followers import Positions
-from agent.sinks.pump import PAGE
+from agent.sinks.layer import LayerEar, tell
+from agent.sinks.pump import MAX_SEQ, PAGE, Ear
 from agent.sinks.pumped import PumpedSink
 from agent.store import in_store, in_store_later
 from agent.store.base import AgentStore
@@ -20,8 +25,18 @@ class DatabaseSink(PumpedSink):
     """Rows of `agent_stream_frame`; options: `SinkOptions`."""
 
     def __init__(self, store: AgentStore, **options: Any) -> None:  # noqa: ANN401 - checked by SinkOptions
-        super().__init__(store, SinkOptions(**options), run=in_store, later=in_store_later)
+        given = SinkOptions(**options)
+        self._ear = _ear(given.listen_database or getattr(store, "db", None))
+        super().__init__(store, given, run=in_store, later=in_store_later, ear=self._ear)
         self._store = store
+
+    def _appended(self, run_id: str, last: int, frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
+        super()._appended(run_id, last, frames, error)
+        self._tell(run_id, last)
+
+    def _tell(self, run_id: str, last: int) -> None:
+        if isinstance(self._ear, LayerEar):  # PostgreSQL's notices ride with the insert
+            tell(run_id, last)
 
     def _append(self, run_id: str, attempt: int, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:
         if error is None:
@@ -36,7 +51,11 @@ class DatabaseSink(PumpedSink):
 
     def finish(self, run_id: str, frames: Sequence[str], error: dict[str, Any] | None = None) -> None:
         if self._store.end_stream(run_id, frames, error):
-            self._store.on_commit(partial(self._pump.read_now, run_id))
+            self._store.on_commit(partial(self._finished, run_id))
+
+    def _finished(self, run_id: str) -> None:
+        self._pump.read_now(run_id)
+        self._tell(run_id, MAX_SEQ)
 
     def stored(self, run_id: str) -> list[NumberedFrame]:
         """Every row that is there, oldest first."""
@@ -65,3 +84,15 @@ class DatabaseSink(PumpedSink):
             self._store.remove_frames(run_ids)
             gone += len(run_ids)
         return gone
+
+
+def _ear(alias: str | None) -> Ear | None:
+    """What hears of other processes: LISTEN where it serves, else a channel layer that is shared, else nothing."""
+    if alias is not None and connections[alias].vendor == "postgresql":
+        try:
+            made: Ear = import_string("agent.sinks.listen.PostgresEar")(alias)
+        except ImportError:  # psycopg2
+            pass
+        else:
+            return made
+    return LayerEar() if shared_layer() is not None else None

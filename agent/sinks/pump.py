@@ -22,10 +22,11 @@ from agent.store.base import AgentStore
 PAGE: Final = 500
 SETTLING: Final = timedelta(seconds=2)  # the last frames of a run follow its settlement
 RETRY_SECONDS: Final = 1.0  # after rows could not be read, or wake-ups not be heard
+ATTEND_SECONDS: Final = 2.0
 LINGER_SECONDS: Final = 30.0  # without a follower; then the thread ends, and what it listens to is closed
 GONE: Final = {"code": "stream_not_found", "message": "The stream is no longer kept; reload the conversation."}
 
-MAX_SEQ: Final = 2**63
+MAX_SEQ: Final = 2**53
 
 logger = logging.getLogger("agent.sinks")
 
@@ -75,6 +76,10 @@ class Pump:
     def read_now(self, run_id: str) -> None:
         """Rows of this run were stored in this process, and are not at hand."""
         self.heard(run_id, MAX_SEQ)
+
+    def followed(self) -> Collection[str]:
+        """The runs that have followers in this process."""
+        return tuple(self._followers)
 
     def hears(self) -> None:
         """Wake-ups are pushed from now on; what was missed until then is read."""
@@ -144,7 +149,7 @@ class Pump:
         try:
             if self._ear is not None and self._followers.changed:
                 self._followers.changed = False
-                await self._ear.attend(tuple(self._followers))
+                await self._attend(self._ear)
             while positions := self._followers.due():
                 await self._read(positions)
             if positions := self._followers.silent():
@@ -153,6 +158,12 @@ class Pump:
             logger.exception("streams cannot be read at the moment; their followers wait")
             await asyncio.sleep(RETRY_SECONDS)
             self._followers.read_all()
+
+    async def _attend(self, ear: Ear) -> None:
+        try:
+            await asyncio.wait_for(ear.attend(self.followed()), ATTEND_SECONDS)
+        except Exception:
+            logger.warning("wake-ups of some runs may not be heard; their followers poll", exc_info=True)
 
     async def _read(self, positions: Positions) -> Collection[str]:
         """Read for the followers of these runs; which of them had rows."""

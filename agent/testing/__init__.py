@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agent.testing.frame_sink import InMemoryFrameSink
     from agent.testing.memory import InMemoryStore
     from agent.testing.policies import assert_policy_promise
     from agent.testing.quota import InMemoryQuota
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _HOME = {
     "HeldRunner": "turns",
     "InMemoryQuota": "quota",
+    "InMemoryFrameSink": "frame_sink",
     "InMemoryStore": "memory",
     "MemoryTurn": "turns",
     "assert_policy_promise": "policies",
@@ -27,6 +29,7 @@ _HOME = {
 
 __all__ = [
     "HeldRunner",
+    "InMemoryFrameSink",
     "InMemoryQuota",
     "InMemoryStore",
     "MemoryTurn",

@@ -42,7 +42,7 @@ class Counted:
                 inside, self.commits = False, self.commits + (ours > 0)
             elif not word.startswith(BOUNDARIES):
                 if FRAMES in sql:
-                    self.frame_inserts += word.startswith("INSERT")
+                    self.frame_inserts += word.startswith(("INSERT", "WITH"))
                     continue
                 self.statements.append(sql)
                 ours += 1
