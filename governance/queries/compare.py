@@ -76,10 +76,6 @@ class Share:
     per_request_nanos: int | None  # of the requests whose cost is known
     of_largest: int  # 0 to 100
 
-    @property
-    def is_new(self) -> bool:
-        return self.cost.before == 0
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mover:

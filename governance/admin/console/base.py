@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, URLPattern, path, reverse
 
@@ -74,7 +74,8 @@ Load = Callable[[Visit], object]
 class Screen(BaseAdmin):
     """A page for who has one of its permissions; there is nothing to add, change or delete."""
 
-    page: ClassVar[str]  # of the url name and of the template
+    page: ClassVar[str]  # of the url name
+    template: ClassVar[str] = "governance/console/list.html"
     own: ClassVar[Sequence[str]] = ()  # parameters that only this screen has
     filters: ClassVar[Sequence[str]] = tuple(LABELS)
     dated: ClassVar[bool] = True  # whether days choose what is on it
@@ -111,7 +112,9 @@ class Screen(BaseAdmin):
             raise PermissionDenied
         try:
             visit = self.visit(request)
-            return self.show(visit, f"governance/console/{self.page}.html", self.parts(visit))
+            if request.method == "POST":
+                return self.post(visit)
+            return self.show(visit, self.template, self.parts(visit))
         except Invalid as error:
             return self.refuse(request, error)
 
@@ -119,6 +122,10 @@ class Screen(BaseAdmin):
         asked = Asked.of(request.GET.dict(), self.own)
         selection = asked.selection(scope_of(request))
         return Visit(request=request, asked=asked, site=self.admin_site.name, selection=selection)
+
+    def post(self, visit: Visit) -> HttpResponseBase:
+        """What a form of this page asks for; most have none."""
+        return HttpResponseNotAllowed(["GET", "HEAD"])
 
     def parts(self, visit: Visit) -> Mapping[str, Load]:
         """The parts of the page by name, each of which may fail without the others."""

@@ -45,6 +45,7 @@ DIVISIONS: Mapping[str, Division] = {
 
 class SpendScreen(Screen):
     page = "spend"
+    template = "governance/console/spend.html"
     own = ("by",)
 
     def parts(self, visit: Visit) -> Mapping[str, Load]:
@@ -193,18 +194,12 @@ def _share(visit: Visit, division: Division, share: Share) -> Row:
                 title="" if share.cost_nanos is None else words.exact_dollars(share.cost_nanos),
             ),
             Cell(text="", share=share.of_largest),
-            Cell(text=_changed(share)),
+            Cell(text=words.changed(share.cost)),
             Cell(text=words.number(share.requests)),
             Cell(text=words.short_number(share.total_tokens), title=words.number(share.total_tokens)),
             Cell(text=words.NOTHING if share.per_request_nanos is None else words.dollars(share.per_request_nanos)),
         ]
     )
-
-
-def _changed(share: Share) -> str:
-    if share.is_new:
-        return gettext("new")
-    return words.signed(words.dollars(share.cost.difference), share.cost.difference)
 
 
 def dearest_threads(visit: Visit) -> Table:

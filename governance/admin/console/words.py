@@ -10,6 +10,7 @@ from django.utils import formats
 from django.utils.translation import gettext, ngettext
 
 from agent.conf import agent_settings
+from governance.queries.compare import Change
 
 MOST_PLACES = 6
 SMALLEST = Decimal(1).scaleb(-MOST_PLACES)
@@ -53,6 +54,14 @@ def exact_dollars(nanos: int) -> str:
     value = Decimal(nanos).scaleb(-9)
     places = max(2, -int(value.normalize().as_tuple().exponent))
     return f"{'-' if nanos < 0 else ''}${formats.number_format(abs(value), decimal_pos=places, force_grouping=True)}"
+
+
+def plain_dollars(nanos: int | None) -> Decimal | None:
+    """The amount for a form, without zeros that say nothing."""
+    if nanos is None:
+        return None
+    value = Decimal(nanos).scaleb(-9).normalize()
+    return value if int(value.as_tuple().exponent) < 0 else value.quantize(Decimal(1))
 
 
 def cost(nanos: int | None, unpriced: int) -> str:
@@ -124,4 +133,10 @@ def ago(instant: datetime, now: datetime) -> str:
         count = passed // timedelta(hours=1)
         return ngettext("%(n)s hour ago", "%(n)s hours ago", count) % {"n": number(count)}
     local = instant.astimezone(agent_settings().report_time_zone)
-    return f"{formats.date_format(local, 'j M')} {local:%H:%M}"
+    day = "j M" if local.year == now.year else "j M Y"
+    return f"{formats.date_format(local, day)} {local:%H:%M}"
+
+
+def changed(change: Change) -> str:
+    """A difference of costs in a table; what had none before is new."""
+    return gettext("new") if not change.before else signed(dollars(change.difference), change.difference)
