@@ -13,7 +13,7 @@ from agent.domain.ledger import ModelPrice
 from agent.models import UsageEntry
 from agent.store import get_store
 from governance.base import created_in, database
-from governance.queries.compare import Share, spend_shares
+from governance.queries.changes import Share, spend_shares
 from governance.queries.selection import Selection
 from governance.queries.sums import thread_counts, usage_sums
 from governance.reading import one_view

@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 from governance.admin.console.asked import FROM, TO
 from governance.admin.console.base import Visit
 from governance.admin.console.parts import Empty, Said
-from governance.queries.compare import newest_use
+from governance.queries.changes import newest_use
 
 
 def nothing_used(visit: Visit) -> Empty:

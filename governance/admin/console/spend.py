@@ -16,7 +16,7 @@ from governance.admin.console.empty import nothing_used
 from governance.admin.console.parts import Answer, Card, Cell, Empty, Head, Row, Said, Tab, Table
 from governance.admin.console.spend_chart import chart
 from governance.days import today
-from governance.queries.compare import Mover, Share, SpendChange, month_pace, spend_change, spend_shares
+from governance.queries.changes import Mover, Share, SpendChange, month_pace, spend_change, spend_shares
 from governance.queries.selection import NONE
 from governance.queries.spend import spend_by_thread, spend_summary
 from governance.queries.values import ThreadSpend

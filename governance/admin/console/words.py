@@ -10,7 +10,7 @@ from django.utils import formats
 from django.utils.translation import gettext, ngettext
 
 from agent.conf import agent_settings
-from governance.queries.compare import Change
+from governance.queries.changes import Difference
 
 MOST_PLACES = 6
 SMALLEST = Decimal(1).scaleb(-MOST_PLACES)
@@ -137,6 +137,6 @@ def ago(instant: datetime, now: datetime) -> str:
     return f"{formats.date_format(local, day)} {local:%H:%M}"
 
 
-def changed(change: Change) -> str:
+def changed(change: Difference) -> str:
     """A difference of costs in a table; what had none before is new."""
     return gettext("new") if not change.before else signed(dollars(change.difference), change.difference)

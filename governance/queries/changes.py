@@ -1,13 +1,12 @@
-"""A range beside the equally long one before it: the same query twice, and the differences; a page only prints."""
+"""What a range cost beside the equally long one before it: the whole, its parts, and what moved it."""
 
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
-from typing import Generic, TypeVar
 
 from agent.models import UsageEntry
 from governance.base import database
@@ -18,7 +17,6 @@ from governance.queries.spend import CUBE, known_cost
 from governance.queries.sums import Key, Sums, total, usage_sums
 from governance.reading import one_view
 
-R = TypeVar("R")
 MEASURED = (
     "requests",
     "input_tokens",
@@ -35,19 +33,7 @@ MOVERS = ("model_id", "agent_name", "tenant_ref")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared(Generic[R]):
-    now: R
-    before: R
-
-
-def compare(query: Callable[[Selection], R], selection: Selection) -> Compared[R]:
-    """What a query answers for the range and for the one before, of one moment."""
-    with one_view():
-        return Compared(now=query(selection), before=query(selection.during(selection.range.before())))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Difference:
     """A number against its earlier one; no ratio where there was nothing to compare with."""
 
     now: int
@@ -72,7 +58,7 @@ class Share:
     total_tokens: int
     cost_nanos: int | None
     unpriced_requests: int
-    cost: Change
+    cost: Difference
     per_request_nanos: int | None  # of the requests whose cost is known
     of_largest: int  # 0 to 100
 
@@ -90,9 +76,9 @@ class Mover:
 class SpendChange:
     """The head of the spend screen."""
 
-    requests: Change
-    tokens: Change
-    cost: Change
+    requests: Difference
+    tokens: Difference
+    cost: Difference
     cost_nanos: int | None
     unpriced_requests: int
     unpriced_tokens: int
@@ -104,29 +90,36 @@ class SpendChange:
         return self.requests.before > 0
 
 
+def _both(selection: Selection, by: Sequence[str]) -> tuple[dict[Key, Sums], dict[Key, Sums]]:
+    """The sums of the range and of the one before, of one moment."""
+    with one_view():
+        before = selection.during(selection.range.before())
+        return usage_sums(selection, by, MEASURED), usage_sums(before, by, MEASURED)
+
+
 def spend_change(selection: Selection) -> SpendChange:
     """The whole range against the one before, and what moved it."""
-    cubes = compare(lambda each: usage_sums(each, CUBE, MEASURED), selection)
-    now, before = (total(cube.values(), MEASURED) for cube in (cubes.now, cubes.before))
+    cubes = _both(selection, CUBE)
+    now, before = (total(cube.values(), MEASURED) for cube in cubes)
     return SpendChange(
         requests=_change(now, before, "requests"),
-        tokens=Change(now=_tokens(now), before=_tokens(before)),
+        tokens=Difference(now=_tokens(now), before=_tokens(before)),
         cost=_change(now, before, "cost_nanos"),
         cost_nanos=known_cost(now),
         unpriced_requests=now["unpriced_requests"],
         unpriced_tokens=now["unpriced_tokens"],
         cache_read_of_input=Fraction(now["cache_read_tokens"], now["input_tokens"]) if now["input_tokens"] else None,
-        moved=_moved(cubes) if before["requests"] else [],
+        moved=_moved(*cubes) if before["requests"] else [],
     )
 
 
 def spend_shares(selection: Selection, dimension: str) -> list[Share]:
     """The range divided by one dimension of the ledger, dearest first, each against its earlier self."""
-    parts = compare(lambda each: usage_sums(each, (dimension,), MEASURED), selection)
-    largest = max((each["cost_nanos"] for each in parts.now.values()), default=0)
-    ranked = sorted(parts.now.items(), key=lambda item: (-item[1]["cost_nanos"], item[0][0] or ""))
+    now, before = _both(selection, (dimension,))
+    largest = max((each["cost_nanos"] for each in now.values()), default=0)
+    ranked = sorted(now.items(), key=lambda item: (-item[1]["cost_nanos"], item[0][0] or ""))
     named = labels([key[0] for key, _ in ranked]) if dimension == ACTOR else {}
-    return [_share(key[0], sums, parts.before.get(key), largest, named) for key, sums in ranked]
+    return [_share(key[0], sums, before.get(key), largest, named) for key, sums in ranked]
 
 
 def month_pace(selection: Selection, cost_nanos: int, now: date) -> int | None:
@@ -145,12 +138,12 @@ def newest_use(selection: Selection) -> date | None:
     return None if newest is None else today(selection.range.zone, newest)
 
 
-def _moved(cubes: Compared[dict[Key, Sums]]) -> list[Mover]:
+def _moved(now: Mapping[Key, Sums], before: Mapping[Key, Sums]) -> list[Mover]:
     found = []
     for dimension in MOVERS:
         place = CUBE.index(dimension)
         costs: dict[str | None, int] = {}
-        for sign, cube in ((1, cubes.now), (-1, cubes.before)):
+        for sign, cube in ((1, now), (-1, before)):
             for key, sums in cube.items():
                 costs[key[place]] = costs.get(key[place], 0) + sign * sums["cost_nanos"]
         if len(costs) > 1:  # one alone moved as the whole did
@@ -167,14 +160,14 @@ def _share(key: str | None, sums: Sums, before: Sums | None, largest: int, named
         total_tokens=_tokens(sums),
         cost_nanos=known_cost(sums),
         unpriced_requests=sums["unpriced_requests"],
-        cost=Change(now=sums["cost_nanos"], before=before["cost_nanos"] if before else 0),
+        cost=Difference(now=sums["cost_nanos"], before=before["cost_nanos"] if before else 0),
         per_request_nanos=round(Fraction(sums["cost_nanos"], priced)) if priced else None,
         of_largest=round(100 * sums["cost_nanos"] / largest) if largest > 0 else 0,
     )
 
 
-def _change(now: Sums, before: Sums, name: str) -> Change:
-    return Change(now=now[name], before=before[name])
+def _change(now: Sums, before: Sums, name: str) -> Difference:
+    return Difference(now=now[name], before=before[name])
 
 
 def _tokens(sums: Sums) -> int:
