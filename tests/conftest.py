@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests import network
 from tests.services import valkey_server
 
 network.shut()
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and all that it starts
 
 ROOT = Path(__file__).parent
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true", "yes"}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.demo_site import DemoSite, Event, environment, events, prepare, start
+from tests.workers.process import until
 
 pytestmark = [pytest.mark.once, pytest.mark.xdist_group("demo")]
 
@@ -55,7 +56,11 @@ def test_kill_9_in_mid_answer_and_a_second_start_complete_it_once(tmp_path: Path
     first = start(env)
     thread_id, run_id = asked_and_killed(first)
 
+    prepare(env)  # `make demo` again
     second = start(env)
+    with closing(sqlite3.connect(database)) as rows:
+        settled = "SELECT 1 FROM agent_run WHERE id = ? AND settled_at IS NOT NULL"
+        until(lambda: rows.execute(settled, [run_id]).fetchone())  # by itself: nobody has asked this server anything
     stream = followed(second, run_id)
     thread = second.request("GET", f"/agent/threads/{thread_id}", user="alice").json
     again = second.ask("help", threadId=thread_id)

@@ -9,7 +9,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import OpenChat
-from tests.browser.test_access import PHONE, WIDTHS, overflow
+from tests.browser.test_access import LOOKS, PHONE, overflow
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -39,8 +39,7 @@ def admin_page(open_chat: OpenChat, path: str, **options: object) -> Page:
     return page
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("viewport", WIDTHS, ids=["desktop", "phone"])
+@pytest.mark.parametrize(("scheme", "viewport"), LOOKS, ids=["light-desktop", "dark-phone"])
 def test_list_and_story_are_for_everybody(open_chat: OpenChat, scheme: str, viewport: dict[str, int]) -> None:
     open_chat().ask("where are 1042 and 1043?")
     page = admin_page(open_chat, RUNS, color_scheme=scheme, viewport=viewport)
