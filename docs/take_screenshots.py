@@ -10,7 +10,7 @@ from playwright.sync_api import sync_playwright
 
 from tests.browser.chat import Chat
 from tests.browser.conftest import FLAGS, chromium
-from tests.demo_site import DemoSite, demo_site
+from tests.demo_site import DemoSite, demo_site, prepared
 
 IMAGES = Path(__file__).parent / "images"
 VIEWPORT = {"width": 1200, "height": 760}
@@ -34,5 +34,5 @@ def take_chat(site: DemoSite) -> None:
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as directory, demo_site(Path(directory)) as running:
+    with tempfile.TemporaryDirectory() as directory, demo_site(prepared(Path(directory))) as running:
         take_chat(running)

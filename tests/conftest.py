@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
 from tests import network
+from tests.demo_site import prepared
 from tests.services import valkey_server
 
 network.shut()
@@ -60,6 +62,13 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session")
+def demo_database(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], Path]:
+    """Gives a database of its own for each demo: made once, which takes seconds, and copied."""
+    made = prepared(tmp_path_factory.mktemp("demo"))
+    return lambda: Path(shutil.copy(made, tmp_path_factory.mktemp("demo")))
 
 
 @pytest.fixture(scope="session")

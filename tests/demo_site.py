@@ -153,6 +153,13 @@ def prepare(env: Mapping[str, str]) -> None:
         assert done.returncode == 0, done.stderr
 
 
+def prepared(directory: Path) -> Path:
+    """A database as the first `make demo` leaves it before it serves."""
+    database = directory / "demo.sqlite3"
+    prepare(environment(database))
+    return database
+
+
 def start(env: Mapping[str, str]) -> DemoSite:
     """Serve, and return as soon as the address is printed."""
     process = subprocess.Popen(
@@ -178,10 +185,9 @@ def start(env: Mapping[str, str]) -> DemoSite:
 
 
 @contextmanager
-def demo_site(directory: Path) -> Iterator[DemoSite]:
-    """A fresh demo for as long as the block runs."""
-    env = environment(directory / "demo.sqlite3")
-    prepare(env)
+def demo_site(database: Path) -> Iterator[DemoSite]:
+    """A demo on its prepared database, for as long as the block runs."""
+    env = environment(database)
     site = start(env)
     try:
         yield site

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import base64
-import shutil
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,22 +19,14 @@ pytestmark = [pytest.mark.once, pytest.mark.xdist_group("demo")]
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
-    with demo_site(tmp_path_factory.mktemp("demo")) as running:
+def site(demo_database: Callable[[], Path]) -> Iterator[DemoSite]:
+    with demo_site(demo_database()) as running:
         yield running
 
 
-@pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database as the first `make demo` leaves it before it serves."""
-    database = tmp_path_factory.mktemp("prepared") / "demo.sqlite3"
-    prepare(environment(database))
-    return database
-
-
 @pytest.fixture
-def env(prepared: Path, tmp_path: Path) -> dict[str, str]:
-    return environment(Path(shutil.copy(prepared, tmp_path / "demo.sqlite3")))
+def env(demo_database: Callable[[], Path]) -> dict[str, str]:
+    return environment(demo_database())
 
 
 def frames(stream: list[Event], kind: str) -> list[dict[str, object]]:

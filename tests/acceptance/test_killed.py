@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -49,10 +50,9 @@ def text_of(stream: list[Event]) -> str:
     return text
 
 
-def test_kill_9_in_mid_answer_and_a_second_start_complete_it_once(tmp_path: Path) -> None:
-    database = tmp_path / "demo.sqlite3"
+def test_kill_9_in_mid_answer_and_a_second_start_complete_it_once(demo_database: Callable[[], Path]) -> None:
+    database = demo_database()
     env = environment(database)
-    prepare(env)
     first = start(env)
     thread_id, run_id = asked_and_killed(first)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
@@ -36,8 +37,8 @@ def chromium() -> str:
 
 
 @pytest.fixture(scope="package")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
-    with demo_site(tmp_path_factory.mktemp("demo")) as running:
+def site(demo_database: Callable[[], Path]) -> Iterator[DemoSite]:
+    with demo_site(demo_database()) as running:
         yield running
 
 

@@ -75,6 +75,7 @@ def test_a_worker_that_is_stopped_leaves_at_a_border_and_one_that_is_killed_is_t
     check_end(run_id, broken=["llm:1#2.1"], attempt=3, retries=1)
 
 
+@pytest.mark.once  # how a worker ends does not depend on the database
 def test_a_cold_shutdown_breaks_the_call_off_in_time_and_a_cancel_reaches_a_worker(
     worker: StartWorker, tmp_path: Path
 ) -> None:
