@@ -13,7 +13,7 @@ import pytest
 
 from tests import network
 from tests.demo_site import prepared
-from tests.services import valkey_server
+from tests.services import nginx, valkey_server
 
 network.shut()
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it, and all that it starts
@@ -33,13 +33,14 @@ hypothesis.settings.load_profile("ci" if IN_CI else "default")
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what this leg cannot or need not show; a test is left out, never skipped."""
     vendor = VENDORS[os.environ.get("DATABASE_URL", "").partition(":")[0]]
+    no_nginx = not IN_CI and nginx.binary() is None  # a web server is not asked of whoever wants to try the tests
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
         if item.path.relative_to(ROOT).parts[0] in ONCE:
             item.add_marker("once")
         only = item.get_closest_marker("only_on")
-        fits = only is None or vendor in only.args
+        fits = (only is None or vendor in only.args) and not (no_nginx and item.get_closest_marker("needs_nginx"))
         (kept if fits else left_out).append(item)
     if left_out:
         config.hook.pytest_deselected(items=left_out)
