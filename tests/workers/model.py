@@ -11,14 +11,19 @@ from agent.registry import agent, tool
 
 
 async def answer(request: ModelRequest) -> Answer:
-    """`look <folder>` asks a tool first; each model call waits for the file `go-<step>`. Else an answer at once."""
+    """`look <folder>` asks a tool first, `tool <folder>` one that waits for the file `go-tool`.
+
+    Each model call of these, and that of `hold <folder>`, waits for the file `go-<step>`; else an answer at once.
+    """
     said = next(message.content for message in reversed(request.messages) if message.role == "user")
     word, _, folder = said.partition(" ")
-    if word not in {"look", "hold"}:
+    if word not in {"look", "hold", "tool"}:
         return "Hello."
     step = int(bool(request.messages[-1].tool_results))
     (Path(folder) / f"asked-{step}").touch()
     await _there(Path(folder) / f"go-{step}")
+    if word == "tool" and not step:
+        return ScriptedReply(calls=[call("linger", folder=folder)])
     if word == "look" and not step:
         return ScriptedReply("Looking.", calls=[call("look", number=7)])
     return "Seven is here." if step else "Here."
@@ -40,6 +45,13 @@ def declare() -> None:
         """Look a number up."""
         return number
 
-    @agent(name="desk", prompt="You help.", tools=[look])
+    @tool
+    async def linger(folder: str) -> str:
+        """Take a while."""
+        (Path(folder) / "asked-tool").touch()
+        await _there(Path(folder) / "go-tool")
+        return "done"
+
+    @agent(name="desk", prompt="You help.", tools=[look, linger])
     class Desk:
         """The desk."""
