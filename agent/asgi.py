@@ -17,7 +17,11 @@ from django.db import connections
 from agent.conf import agent_settings
 from agent.db import close_unusable
 from agent.flows import dispatch, upkeep
+from agent.flows.outcomes import admit_due
+from agent.flows.proposals import expire_due
 from agent.flows.recovery import recover, redispatch, take_over
+from agent.registry import registry
+from agent.runners import proposals
 from agent.starting import make_ready, refuse_wrong_start
 
 Receive = Callable[[], Awaitable[Mapping[str, Any]]]
@@ -67,19 +71,29 @@ class _Process:
     def stop(self) -> None:
         """Hand the runs of this process over; it takes no other one up."""
         self._stopped.set()
+        proposals.stop()
         dispatch.stop(for_good=True)
 
 
 def keep_up(stopped: threading.Event) -> None:
     """What nobody works on is taken up at once; then the periodic tasks, where no beat does them, until stopped."""
     settings, last = agent_settings(), dict[Callable[[], object], float]()
+    if _is_embedded():
+        proposals.start()
     _attempt(recover if settings.runner == "celery" else take_over)
     while _is_embedded() and not stopped.wait(settings.proposal_poll_seconds):
         due = _due(EVERY, last)
-        done = [_attempt(call) for call in due or [redispatch]]
+        done = [_attempt(call) for call in [*(due or [redispatch]), *tended()]]
         if not all(done):
             stopped.wait(RECOVER_SECONDS)  # the database is down: no line a second in the log
     connections.close_all()
+
+
+def tended() -> list[Callable[[], object]]:
+    """What is done for proposals at each look, where something is declared that makes them."""
+    if not registry.makes_proposals(agent_settings().action_approval_mode):
+        return []
+    return [expire_due, admit_due, proposals.wake]
 
 
 def keep_others(stopped: threading.Event) -> None:

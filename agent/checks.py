@@ -91,6 +91,25 @@ def _members(protocol: type) -> set[str]:
     return {name for name in (*vars(protocol), *vars(protocol).get("__annotations__", {})) if not name.startswith("_")}
 
 
+PROPOSAL_CAPABILITIES = {"proposals", "proposal_replacement", "proposal_worker", "proposal_outcomes", "queue"}
+
+
+@_checked(Tags.compatibility)
+def check_proposals(settings: AgentSettings) -> Iterator[CheckMessage]:
+    """E023, E025, E026: what proposals need, where something is declared that makes them."""
+    if settings.proposal_poll_seconds >= settings.proposal_lease_seconds / 3:
+        yield Error("PROPOSAL_POLL_SECONDS must be below a third of PROPOSAL_LEASE_SECONDS.", id="agent.E025")
+    if not registry.makes_proposals(settings.action_approval_mode):
+        return
+    missing = sorted(PROPOSAL_CAPABILITIES - frozenset(getattr(settings.store, "capabilities", ())))
+    if missing:
+        yield Error(f"approval_mode 'independent' needs a store with {', '.join(missing)}.", id="agent.E023")
+    elif getattr(settings.store, "proposal_admission_supported", False) is not True:
+        yield Error("The store cannot commit a message and a delivery together.", id="agent.E023")
+    if not callable(getattr(settings.background_actor_resolver, "resolve", None)):
+        yield Error('AGENT["BACKGROUND_ACTOR_RESOLVER"]: it has a method `resolve`.', id="agent.E026")
+
+
 @_checked(Tags.compatibility)
 def check_history(settings: AgentSettings) -> Iterator[CheckMessage]:
     """E030: bounds of a history window that bound nothing."""

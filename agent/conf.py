@@ -192,7 +192,6 @@ def _site_problems() -> Iterator[str]:
 LATER: Mapping[str, Callable[[Any], bool]] = {
     "SINK": lambda value: value == "redis",
     "ATTACHMENTS": lambda value: value is not None,
-    "ACTION_APPROVAL_MODE": lambda value: value == "independent",
     "PERSONAL_AGENT": bool,
 }
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from asgiref.sync import async_to_sync
 from celery import shared_task
 
-from agent.flows import recovery, upkeep
+from agent.flows import execution, recovery, upkeep
 from agent.runners import worker
 
 
@@ -24,3 +25,15 @@ def recover() -> None:
 def purge() -> None:
     """Remove what is past its time: every 10 minutes."""
     upkeep.purge()
+
+
+@shared_task(name="agent.execute_proposal", acks_late=True, ignore_result=True)
+def execute_proposal(proposal_id: str) -> None:
+    """Carry out what was approved; of two deliveries the row lets one through."""
+    async_to_sync(execution.execute)(proposal_id)
+
+
+@shared_task(name="agent.sweep_proposals", acks_late=True, ignore_result=True)
+def sweep_proposals() -> None:
+    """Expire, execute what was lost, tell outcomes: every 15 s."""
+    async_to_sync(execution.sweep)()

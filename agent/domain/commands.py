@@ -93,6 +93,9 @@ class ToolCallPatch:
     executed_by_ref: str | None | Unset = UNSET
     proposal_id: str | None | Unset = UNSET
     answers: Json | Unset = UNSET
+    decision: str | Unset = UNSET  # of a proposed call, once its proposal was executed
+    decided_via: str | Unset = UNSET
+    remember: bool | Unset = UNSET
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from agent.domain.canonical import sha256_hex
 from agent.domain.clock import wire_time
+from agent.domain.proposals import target_of
 from agent.domain.snapshots import Json, ToolCall
 from agent.domain.states import POSITIVE_DECISION, ToolCallDecision, ToolCallStatus
 
@@ -83,7 +84,7 @@ def approval_card(call: ToolCall, decided: Mapping[str, Any] | None = None) -> d
         "decidedBy": call.executed_by_ref if call.decision is not None else None,
         "decidedVia": call.decided_via,
         "reason": call.decision_reason,
-        "target": {"kind": "proposal", "proposalId": call.proposal_id} if call.proposal_id else None,
+        "target": target_of(call.proposal_id or None),
         **(decided or {}),
     }
     return {name: value for name, value in card.items() if value is not None}

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from agent.domain.model_calls import Frame, Json
+from agent.domain.proposals import target_of
 
 
 def encode(frame: Frame) -> str:
@@ -56,6 +57,7 @@ def approval_requested(call_id: str, asked: Mapping[str, Any]) -> Frame:
             "fourEyes": asked.get("fourEyes"),
             "expiresAt": asked.get("deadline"),
             "confirmation": asked.get("confirmation"),
+            "target": target_of(asked.get("proposalId")),
         }
     )
 

@@ -223,3 +223,8 @@ class ProposalCursor:
 def proposal_id(run_id: str, call_id: str) -> str:
     """The one proposal that a call of a run can become."""
     return f"proposal-{sha256_hex([run_id, call_id])}"
+
+
+def target_of(proposal_id: str | None) -> dict[str, Any] | None:
+    """What a card is decided by, where that is not the call itself."""
+    return None if proposal_id is None else {"kind": "proposal", "proposalId": proposal_id}

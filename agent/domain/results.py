@@ -24,6 +24,11 @@ def denial(reason: str) -> dict[str, Any]:
     return {"output": {"denied": True, "reason": reason}, "denied": True}
 
 
+def receipt(proposal_id: str | None) -> dict[str, Any]:
+    """The result of a call that became a proposal: nothing is done yet."""
+    return {"proposalId": proposal_id, "status": "pending", "executed": False}
+
+
 def settled_by(persisted: Payload) -> Payload | None:
     """The outcome of a call that was settled as it was recorded; None when it is to run, or waits."""
     match persisted["branch"]:
@@ -33,6 +38,8 @@ def settled_by(persisted: Payload) -> Payload | None:
             return denial(persisted["failure"])
         case "completed":
             return persisted
+        case "proposed":
+            return {"output": receipt(persisted["proposalId"])}
         case _:
             return None
 
@@ -47,7 +54,7 @@ def outcome_of(persisted: Payload | None, awaited: Payload | None, ran: Payload 
 def card_frames(call_id: str, persisted: Payload | None, awaited: Payload | None) -> list[Frame]:
     """The frames of a call's card: that somebody is asked, and what was decided."""
     told: list[Frame] = []
-    if persisted is not None and persisted["branch"] == "approval":
+    if persisted is not None and persisted["branch"] in {"approval", "proposed"}:
         told.append(frames.approval_requested(call_id, persisted))
     if persisted is not None and persisted.get("remembered"):
         told.append(frames.approval_settled(call_id, remembered(persisted)))

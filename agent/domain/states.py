@@ -103,6 +103,13 @@ class DeliveryStatus(StrEnum):
     NONE = "none"
 
 
+class ApprovalMode(StrEnum):
+    """What waits for a person: the turn, or a proposal that a worker carries out later."""
+
+    BLOCKING = "blocking"
+    INDEPENDENT = "independent"
+
+
 class MemoryAuthor(StrEnum):
     AGENT = "agent"
     HUMAN = "human"

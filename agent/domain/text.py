@@ -29,6 +29,11 @@ def clean_text(value: str) -> str:
     return value if is_exact(value) else _UNSTORABLE.sub(REPLACEMENT, value)
 
 
+def escaped(value: str) -> str:
+    """The text with its NULs and lone surrogates written out, so that they can be stored and seen."""
+    return value if is_exact(value) else _UNSTORABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", value)
+
+
 def clean_cut(value: str, length: int) -> str:
     """What a provider names: cleaned, and cut to its column."""
     return clean_text(value[:length])

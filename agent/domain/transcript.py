@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.domain.model_calls import Json, ShownAttachment, ShownCall, ShownMessage, ShownResult
+from agent.domain.results import receipt
 from agent.domain.snapshots import ToolCallOutcome, TurnMessage
 from agent.domain.states import ToolCallStatus
 
@@ -96,8 +97,7 @@ def closing_result(call: Mapping[str, Any], outcome: ToolCallOutcome | None) -> 
         case "failed":
             return {**result, "output": None, "error": (outcome and outcome.error) or NEVER_COMPLETED}
         case "proposed":
-            output = {"proposalId": outcome and outcome.proposal_id, "status": "pending", "executed": False}
-            return {**result, "output": output}
+            return {**result, "output": receipt(outcome.proposal_id if outcome else None)}
         case _:
             return {**result, "output": None, "error": NEVER_COMPLETED}
 

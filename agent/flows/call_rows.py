@@ -14,11 +14,12 @@ from agent.domain.model_calls import Json
 from agent.domain.results import denial
 from agent.domain.runs import Run
 from agent.domain.snapshots import ToolCall
-from agent.domain.states import ToolCallDecision, ToolCallStatus, ToolType
+from agent.domain.states import ApprovalMode, ToolCallDecision, ToolCallStatus, ToolType
 from agent.domain.transcript import refusal
 from agent.flows import events
 from agent.flows.answers import Told
 from agent.flows.preflight import Card
+from agent.flows.proposing import UNDER_WAY, Request, propose
 from agent.flows.tools import Admitted, ToolResult
 from agent.store.base import AgentStore
 
@@ -55,7 +56,7 @@ class CallRows:
         """An action after its preflight: settled, to run, or waiting for a person."""
         mode = allowed.offered.tool.approval_mode or self._mode
         if isinstance(found, Card):
-            told = self._carded(call, allowed, found)
+            told = self._carded(call, allowed, found, mode)
         else:
             told = self._settled_early(call, allowed, found)
         return {"kind": call["kind"], "mode": mode, **told}
@@ -108,11 +109,12 @@ class CallRows:
         """Keep the results on the message, all that there are so far."""
         self.store.set_message_tool_results(self._message_id, results)
 
-    def close(self, components: list[dict[str, Any]], *, terminal: bool) -> Payload:
+    def close(self, components: list[dict[str, Any]], *, terminal: bool, proposed: bool) -> Payload:
         """The outputs of the whole step."""
         if components and "message_ui" in self.store.capabilities:
             self.store.set_message_ui(self._message_id, components)
-        return {"messageIds": [self._message_id], "terminal": terminal}
+        ends = {"terminal": terminal, **({"proposed": True} if proposed else {})}
+        return {"messageIds": [self._message_id], **ends}
 
     def _is_terminal(self, allowed: Admitted) -> bool:
         tool = allowed.offered.tool
@@ -122,7 +124,7 @@ class CallRows:
         stored_as = STORED_AS.get(call["kind"], ToolType.READ)
         events.tool_settled(self.store, self.run, call, tool_type=stored_as, status=status, ms=ms)
 
-    def _carded(self, call: Call, allowed: Admitted, card: Card) -> Payload:
+    def _carded(self, call: Call, allowed: Admitted, card: Card, mode: str) -> Payload:
         given, requirement, terminal = _dumped(allowed.input), card.requirement, self._is_terminal(allowed)
         if not requirement.required:
             self._record(call, given, ToolCallStatus.RUNNING, executed_by_ref=self.run.actor.ref)
@@ -134,17 +136,35 @@ class CallRows:
             self._record(call, given, ToolCallStatus.RUNNING, **asked, **decided, **actor)
             return {"branch": "run", "terminal": terminal, "remembered": True, **asked}
         deadline = requirement.deadline(self.store.clock())
-        waits = {"four_eyes": requirement.four_eyes, "expires_at": deadline}
-        self._record(call, given, ToolCallStatus.PENDING_APPROVAL, **asked, **waits)
+        waits = {**asked, "four_eyes": requirement.four_eyes, "expires_at": deadline}
+        named: Payload = {"terminal": terminal}
+        branch, subject = "approval", str(call["id"])
+        if mode == ApprovalMode.INDEPENDENT:
+            made = propose(self.store, self._request(call, given), allowed.offered.tool, card, deadline)
+            if made is None:
+                return self._refused_proposal(call, given)
+            named, branch, subject = {**named, "proposalId": made}, "proposed", made
+            self._record(call, given, ToolCallStatus.PROPOSED, **waits, proposal_id=made)
+            self._tell(call, ToolCallStatus.PROPOSED)
+        else:
+            self._record(call, given, ToolCallStatus.PENDING_APPROVAL, **waits)
         told: Payload = {
-            "branch": "approval",
-            "terminal": terminal,
+            "branch": branch,
+            **named,
             **asked,
-            "digest": card_digest(call["id"], call["name"], given, card.confirmation, requirement.approver),
+            "digest": card_digest(subject, call["name"], given, card.confirmation, requirement.approver),
             "fourEyes": requirement.four_eyes or None,
             "deadline": None if deadline is None else wire_time(deadline),
         }
         return {name: value for name, value in told.items() if value is not None}
+
+    def _request(self, call: Call, given: Json) -> Request:
+        return Request(run=self.run, message_id=self._message_id, call_id=call["id"], raw=call["input"], input=given)
+
+    def _refused_proposal(self, call: Call, given: Json) -> Payload:
+        self._record(call, given, ToolCallStatus.FAILED, error=UNDER_WAY)
+        self._tell(call, ToolCallStatus.FAILED)
+        return {"branch": "refused", "failure": UNDER_WAY}
 
     def _is_remembered(self, call: Call, card: Card) -> bool:
         """Whether an approval of the same approver stands for this call too; under four eyes none does."""

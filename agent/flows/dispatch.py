@@ -21,6 +21,9 @@ class Runner(Protocol):
     def signal(self, run_id: str) -> None:
         """A decision or a cancel is there for the run."""
 
+    def execute(self, proposal_id: str) -> None:
+        """An approved proposal waits for a worker."""
+
     def is_alive(self, run_id: str) -> bool | None:
         """Whether the run is being driven; None = cannot tell, which counts as alive."""
 
@@ -102,6 +105,16 @@ def is_alive(run_id: str) -> bool:
     except Exception:
         logger.exception("the runner could not be asked about run %s", run_id)
         return True
+
+
+def proposal(proposal_id: str) -> None:
+    """Hand an approved proposal over; a lost hand-over is found by the sweep."""
+    if _over:
+        return
+    try:
+        runner().execute(proposal_id)
+    except Exception:
+        logger.exception("proposal %s could not be handed over; the sweep will", proposal_id)
 
 
 def signal(run_id: str) -> None:

@@ -19,6 +19,7 @@ from agent.domain.runs import Run, RunScope
 from agent.domain.states import RunStatus, RunTrigger
 from agent.flows import events, quota
 from agent.flows.failures import refusal
+from agent.flows.outcomes import admit_after
 from agent.flows.starts import Send, begin, check_names
 from agent.store.base import AgentStore
 
@@ -75,6 +76,7 @@ def hand_on(
     `message`: what people are shown of a failure.
     """
     if has_queue(store) and not run.depth:
+        admit_after(store, run)
         if store.release_unless_waiting(run.thread_id, run.id, title=title):
             return Handed(title=title)
         hold = store.lock_thread(run.thread_id)

@@ -25,6 +25,7 @@ class Card:
 
     requirement: Requirement
     confirmation: dict[str, str]
+    replacement_key: str | None = None  # what at most one pending proposal may stand for
 
 
 async def prepare(
@@ -73,9 +74,12 @@ def _taken(tool: ToolDefinition, arguments: BaseModel, ctx: ToolContext, answer:
 def _card(tool: ToolDefinition, arguments: BaseModel, found: Preflight, requirement: object) -> Card:
     if not isinstance(requirement, Requirement):
         raise TypeError(f"an approval policy answers a Requirement, not {requirement!r:.80}")
+    key = None if tool.replacement_key is None else tool.replacement_key(arguments)
+    if not isinstance(key, str | None):
+        raise TypeError(f"a replacement key is text or None, not {key!r:.80}")
     if found.confirmation is not None:
-        return Card(requirement=requirement, confirmation=found.confirmation.texts())
+        return Card(requirement=requirement, confirmation=found.confirmation.texts(), replacement_key=key)
     name = human_name(tool.name)
     confirm = tool.confirm or Confirm(title=name, verb=name)
     fields = arguments.model_dump(mode="json") if tool.confirm else {}
-    return Card(requirement=requirement, confirmation=confirm.filled(fields))
+    return Card(requirement=requirement, confirmation=confirm.filled(fields), replacement_key=key)

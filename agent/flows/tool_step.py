@@ -89,6 +89,7 @@ class ToolStep:
         self._unsaved = False  # there are results that the message lacks
         self._ui: list[Frame] = []
         self._terminal = False
+        self._proposed = False
         self._waiting: Waiting | None = None
         self._pending: list[Preparation | Body] = []
 
@@ -123,9 +124,9 @@ class ToolStep:
         return list(await asyncio.gather(*(self._do(pending) for pending in self._pending)))
 
     def ends_turn(self, outcomes: Sequence[Outcome]) -> bool:
-        """Whether a terminal tool has succeeded: then nobody asks the model again."""
+        """Whether a terminal tool has succeeded, or a proposal was made: then nobody asks the model again."""
         pairs = zip(self._pending, outcomes, strict=True)
-        return self._terminal or any(
+        return (self._terminal or self._proposed) or any(
             isinstance(pending, Body) and pending.terminal and _succeeded(pending, outcome)
             for pending, outcome in pairs
         )
@@ -149,7 +150,8 @@ class ToolStep:
     def close(self, unit: Unit, step: int) -> bool:
         """Record the step's outputs; True when a terminal tool succeeded."""
         components = frames.stored_ui(self._ui)
-        outputs = unit.write(f"persist:tool-outputs:{step}", self._rows.close, components, terminal=self._terminal)
+        ends = {"terminal": self._terminal, "proposed": self._proposed}
+        outputs = unit.write(f"persist:tool-outputs:{step}", self._rows.close, components, **ends)
         return bool(outputs["terminal"])
 
     def _admit_batch(self, unit: Unit) -> list[Frame]:
@@ -186,6 +188,7 @@ class ToolStep:
     def _branch(self, unit: Unit, call: Call, allowed: Admitted | Refused, payload: Payload) -> list[Frame]:
         """Where a recorded call goes: it is over, it waits for somebody, or it runs."""
         card = card_frames(call["id"], payload, None)
+        self._proposed |= payload["branch"] == "proposed"
         if (settled := settled_by(payload)) is not None:
             return card + self._take(call, settled)
         if payload["branch"] == "approval":

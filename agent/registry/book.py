@@ -104,6 +104,11 @@ class Registry:
         definition = getattr(reference, "__dict__", {}).get("__agent_tool__")
         return definition if isinstance(definition, ToolDefinition) else None
 
+    def makes_proposals(self, project_mode: str) -> bool:
+        """Whether an action may become a proposal: by what the project says, an agent or a tool."""
+        tools, agents = (tool.approval_mode for tool in self.tools()), (each.approval_mode for each in self.agents())
+        return "independent" in {project_mode, *tools, *agents}
+
     def personas_of(self, agent: AgentDefinition) -> tuple[PersonaDefinition, ...]:
         """The agent's personas, in the order that it lists them."""
         found = (self._referenced_persona(each) for each in agent.personas)

@@ -22,7 +22,6 @@ from agent.spi import Contributor
 
 KINDS = ("read", "action")
 MODES = ("blocking", "independent")
-LATER_MODE = "approval_mode 'independent' is not available yet"
 # Options that mean something to an action alone, with the value that says nothing.
 ACTIONS_ONLY: Mapping[str, object] = {
     "approval_mode": None,
@@ -149,8 +148,6 @@ def _option_problems(tool: ToolDefinition) -> Iterator[str]:
         yield from (f"{name} is for actions only" for name, value in idle.items() if value != ACTIONS_ONLY[name])
     if tool.approval_mode not in {None, *MODES}:
         yield f"approval_mode is {tool.approval_mode!r}: blocking or independent"
-    if tool.approval_mode == "independent":
-        yield LATER_MODE
     if tool.on_lost not in {"retry", "hold"}:
         yield f"on_lost is {tool.on_lost!r}: retry or hold"
     if (problem := approver_problem(tool.approver)) is not None:
@@ -226,8 +223,6 @@ class AgentDefinition:
             yield "lock_model needs a model"
         if self.approval_mode not in {None, *MODES}:
             yield f"approval_mode is {self.approval_mode!r}: blocking or independent"
-        if self.approval_mode == "independent":
-            yield LATER_MODE
         if self.permission is not None and "." not in str(self.permission):
             yield f"permission is {self.permission!r}: write it like app.codename"
         objects: tuple[object, ...] = self.contributors

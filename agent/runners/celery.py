@@ -12,12 +12,15 @@ from kombu import Connection
 
 from agent.runners import worker
 
-TASK = "agent.run_turn"
+RUN_TURN = "agent.run_turn"
+EXECUTE_PROPOSAL = "agent.execute_proposal"
 SEND_SECONDS = 5  # how long a broker may be silent
 WAITS: Mapping[str, tuple[str, ...]] = {  # where kombu's transports would wait for ever; what a host has set stays
     "redis": ("socket_timeout", "socket_connect_timeout"),
     "amqp": ("read_timeout", "write_timeout"),
 }
+
+Message = tuple[str, str]  # the name of a task, and an id
 
 logger = logging.getLogger("agent.runner")
 
@@ -27,15 +30,21 @@ class CeleryRunner:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._waiting: dict[str, None] = {}  # run ids, each once, in order
+        self._waiting: dict[Message, None] = {}  # each once, in order
         self._sending = False
         self._stopped = False
         self._thread: threading.Thread | None = None
         self._broker: Connection | None = None
 
     def start(self, run_id: str) -> None:
+        self._enqueue(RUN_TURN, run_id)
+
+    def execute(self, proposal_id: str) -> None:
+        self._enqueue(EXECUTE_PROPOSAL, proposal_id)
+
+    def _enqueue(self, task: str, subject: str) -> None:
         with self._changed:
-            self._waiting[run_id] = None
+            self._waiting[task, subject] = None
             if self._thread is None:
                 self._thread = threading.Thread(target=self._serve, name="agent-sender", daemon=True)
                 self._thread.start()
@@ -62,42 +71,42 @@ class CeleryRunner:
             self._thread.join(timeout=1)
 
     def _serve(self) -> None:
-        while (run_id := self._next()) is not None:
-            sent = self._sent(run_id)
+        while (message := self._next()) is not None:
+            sent = self._sent(message)
             with self._changed:
                 self._sending = False
                 if not sent:
-                    logger.error("%d runs could not be sent; recovery sends them again", len(self._waiting) + 1)
+                    logger.error("%d messages could not be sent; their rows are found later", len(self._waiting) + 1)
                     self._waiting.clear()
                 self._changed.notify_all()
         self._close()
 
-    def _next(self) -> str | None:
+    def _next(self) -> Message | None:
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or self._stopped)
-            run_id = next(iter(self._waiting), None)
-            if run_id is not None:
-                del self._waiting[run_id]  # before it is sent: whoever hands it over from now on has it sent again
+            message = next(iter(self._waiting), None)
+            if message is not None:
+                del self._waiting[message]  # before it is sent: whoever hands it over from now on has it sent again
                 self._sending = True
-            return run_id
+            return message
 
-    def _sent(self, run_id: str) -> bool:
+    def _sent(self, message: Message) -> bool:
         """Send; a connection that the broker has closed meanwhile is made anew, once."""
         for last in (True,) if self._broker is None else (False, True):
             try:
-                self._send(run_id)
+                self._send(*message)
             except Exception as error:
                 self._close()
                 if last:
-                    logger.warning("the broker did not take run %s: %r", run_id, error)
+                    logger.warning("the broker did not take %s %s: %r", *message, error)
             else:
                 return True
         return False
 
-    def _send(self, run_id: str) -> None:
+    def _send(self, task: str, subject: str) -> None:
         if self._broker is None:
             self._broker = connection()
-        current_app.send_task(TASK, args=[run_id], connection=self._broker, retry=False, ignore_result=True)
+        current_app.send_task(task, args=[subject], connection=self._broker, retry=False, ignore_result=True)
 
     def _close(self) -> None:
         broken, self._broker = self._broker, None

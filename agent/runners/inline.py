@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from agent.runners import proposals
 from agent.runners.drivers import Drivers
 
 
@@ -10,6 +11,10 @@ class InlineRunner(Drivers):
 
     def start(self, run_id: str) -> None:
         self.work_on(run_id)
+
+    def execute(self, proposal_id: str) -> None:
+        """Wake the worker of this process; where it has none, another one's finds the row."""
+        proposals.wake()
 
     def is_alive(self, run_id: str) -> bool | None:
         return True if self.drives(run_id) else None

@@ -37,12 +37,16 @@ class HeldRunner:
     def __init__(self) -> None:
         self.started: list[str] = []
         self.signalled: list[str] = []
+        self.executed: list[str] = []
 
     def start(self, run_id: str) -> None:
         self.started.append(run_id)
 
     def signal(self, run_id: str) -> None:
         self.signalled.append(run_id)
+
+    def execute(self, proposal_id: str) -> None:
+        self.executed.append(proposal_id)
 
     def is_alive(self, run_id: str) -> bool | None:
         return None

@@ -301,7 +301,6 @@ async def _async_gate(_: object) -> bool:
         ({"on_lost": "drop"}, "on_lost is 'drop'"),
         ({"approver": " ", "kind": "action"}, "approver is blank"),
         ({"approval_mode": "later", "kind": "action"}, "approval_mode is 'later'"),
-        ({"approval_mode": "independent", "kind": "action"}, "'independent' is not available yet"),
         ({"confirm": Confirm("a", "b")}, "confirm is for actions only"),
         ({"confirm": Confirm("a", " "), "kind": "action"}, "confirm is a Confirm with a title and a verb"),
         ({"confirm": {"title": "a", "verb": "b"}, "kind": "action"}, "confirm is a Confirm"),

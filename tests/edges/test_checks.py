@@ -140,6 +140,24 @@ def test_e024_wants_frames_for_the_database_sink() -> None:
     assert told("agent.E024", STORE=without("frames"), SINK="memory") == ""
 
 
+def test_e023_wants_what_proposals_need_where_something_makes_them() -> None:
+    for name in ("proposals", "proposal_replacement", "proposal_worker", "proposal_outcomes", "queue"):
+        assert name in told("agent.E023", STORE=without(name), ACTION_APPROVAL_MODE="independent")
+        assert told("agent.E023", STORE=without(name)) == ""
+    assert told("agent.E023", ACTION_APPROVAL_MODE="independent") == ""
+
+
+def test_e025_wants_a_poll_well_within_the_lease() -> None:
+    assert told("agent.E025", PROPOSAL_POLL_SECONDS=10, PROPOSAL_LEASE_SECONDS=30)
+    assert told("agent.E025", PROPOSAL_POLL_SECONDS=9, PROPOSAL_LEASE_SECONDS=30) == ""
+
+
+def test_e026_wants_somebody_who_knows_who_that_is_now() -> None:
+    assert told("agent.E026", BACKGROUND_ACTOR_RESOLVER=object(), ACTION_APPROVAL_MODE="independent")
+    assert told("agent.E026", BACKGROUND_ACTOR_RESOLVER=object()) == ""
+    assert told("agent.E026", ACTION_APPROVAL_MODE="independent") == ""
+
+
 @pytest.mark.parametrize("bound", [0, -3, 1.5, True])
 def test_e030_names_bounds_that_bound_nothing(registry: Registry, bound: Any) -> None:  # noqa: ANN401
     assert f'AGENT["HISTORY"]: max_tokens is {bound!r}' in told("agent.E030", HISTORY={"max_tokens": bound})

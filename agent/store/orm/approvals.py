@@ -95,7 +95,7 @@ class OrmApprovals(OrmUnit):
             return due.update(**_expiry(now)) == 1
 
     def remembered_approvals(self, thread_id: str, *, approver: str | None = None) -> set[str]:
-        decided = ToolCall.objects.using(self.db).filter(thread_id=thread_id, remember=True, proposal_id=None)
+        decided = ToolCall.objects.using(self.db).filter(thread_id=thread_id, remember=True)
         if approver is not None:
             decided = decided.filter(approver=approver)
         return set(decided.filter(decision__in=POSITIVE_DECISION).values_list("tool_name", flat=True))

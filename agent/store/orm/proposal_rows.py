@@ -9,7 +9,7 @@ from agent.domain.canonical import sha256_hex
 from agent.domain.proposal_json import fingerprint, from_snapshot, snapshot
 from agent.domain.proposals import Proposal
 from agent.domain.states import Decision, DeliveryStatus
-from agent.domain.text import is_exact
+from agent.domain.text import escaped
 from agent.models import ActionProposal
 from agent.models.fields import NAME, REF
 
@@ -81,9 +81,7 @@ def _agent(name: str | None) -> str | None:
 
 def shown(text: str, most: int) -> str:
     """A copy to show and to filter by: what no column can hold is escaped, what is too long is cut."""
-    if not is_exact(text):
-        text = "".join(each if is_exact(each) else f"\\u{ord(each):04x}" for each in text)
-    return text[:most]
+    return escaped(text)[:most]
 
 
 def row_key(proposal_id: str) -> str:

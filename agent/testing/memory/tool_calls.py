@@ -112,7 +112,7 @@ class ToolCalls(State):
         return {
             call.tool_name
             for call in calls
-            if call.remember and call.decision in POSITIVE_DECISION and call.proposal_id is None
+            if call.remember and call.decision in POSITIVE_DECISION
             if approver is None or call.approver == approver
         }
 

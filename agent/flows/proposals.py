@@ -1,0 +1,141 @@
+"""What people decide about action proposals (spec 07 §1, §7): one way for every channel, and one trail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from agent.domain.actor import Actor, Owner
+from agent.domain.commands import Unset
+from agent.domain.model_calls import Json
+from agent.domain.proposals import Answer, Decider, Proposal, ProposalAnswer, ProposalCursor, ProposalScope, Settlement
+from agent.domain.states import Decision
+from agent.errors import CardChanged, Invalid, NotAllowed, NotFound, NotSupported
+from agent.flows import dispatch, outcomes
+from agent.flows.approvals import may_decide
+from agent.flows.handing import lock
+from agent.store import get_store
+from agent.store.base import AgentStore
+
+PAGE = 1000
+
+
+def approve(
+    actor: Actor, proposal_id: str, *, digest: str | None = None, via: str = "web", remember: bool = False
+) -> ProposalAnswer:
+    """Let a worker carry it out. The same decision again is `unchanged`, and the first decider stays.
+
+    Raises `NotFound`, `NotAllowed` and `CardChanged`; a decision that comes too late is an answer.
+    """
+    by = Decider(actor=actor, via=via, remember=remember)
+    return _decide(actor, proposal_id, Decision.APPROVED, by, digest=digest)
+
+
+def reject(
+    actor: Actor, proposal_id: str, *, reason: str | None = None, digest: str | None = None, via: str = "web"
+) -> ProposalAnswer:
+    """Refuse it; the thread is told, with the reason. Raises as `approve` does."""
+    by = Decider(actor=actor, via=via, reason=reason)
+    return _decide(actor, proposal_id, Decision.REJECTED, by, digest=digest)
+
+
+def settle_unknown(
+    actor: Actor,
+    proposal_id: str,
+    *,
+    reason: str,
+    result: Json | Unset = Unset.UNSET,
+    error: str | None = None,
+    via: str = "admin",
+) -> ProposalAnswer:
+    """Say what became of an execution that was lost: it failed with an `error`, or it succeeded."""
+    end = Settlement(status="failed" if error is not None else "succeeded", result=result, error=error)
+    return _settle_unknown(actor, proposal_id, end, reason=reason, via=via)
+
+
+def run_again(actor: Actor, proposal_id: str, *, reason: str, via: str = "admin") -> ProposalAnswer:
+    """Let a lost execution run once more, with the same idempotency key."""
+    return _settle_unknown(actor, proposal_id, None, reason=reason, via=via)
+
+
+def listed(actor: Actor, thread_id: str, *, after: ProposalCursor | None = None) -> list[Proposal]:
+    """A thread's proposals, oldest first: all of them for its owner, for others those that they may decide."""
+    store = get_store()
+    owner = store.owner_of_thread(thread_id)
+    if owner is None:
+        raise NotFound
+    if not supports(store):
+        return []
+    scope = scope_of(owner, thread_id)
+    page = store.list_proposals(scope, limit=PAGE, after=after)
+    if actor.same_as(owner):
+        return page
+    visible = [each for each in page if may_decide(actor, each.asked.approver, owner)]
+    if not visible:
+        raise NotAllowed
+    return visible
+
+
+def expire_due(limit: int = 100) -> int:
+    """Expire what nobody has decided in time; how many. Idempotent."""
+    store = get_store()
+    return len(store.expire_due_proposals(store.clock(), limit)) if supports(store) else 0
+
+
+def supports(store: AgentStore) -> bool:
+    return "proposals" in store.capabilities
+
+
+def found(store: AgentStore, proposal_id: str, *, thread_id: str | None = None) -> Proposal:
+    """A proposal by its id, in this thread if one is named."""
+    if not supports(store):
+        raise NotSupported
+    proposal = store.find_proposal(proposal_id)
+    if proposal is None or thread_id not in {None, proposal.scope.thread_id}:
+        raise NotFound
+    return proposal
+
+
+def owner_of(proposal: Proposal) -> Owner:
+    return Owner(proposal.scope.actor_ref, proposal.scope.tenant_ref)
+
+
+def _decide(actor: Actor, proposal_id: str, word: Decision, by: Decider, *, digest: str | None) -> ProposalAnswer:
+    store = get_store()
+    proposal = _decidable(store, actor, proposal_id)
+    if digest is not None and digest != proposal.digest:
+        raise CardChanged
+    return _moved(store, proposal, lambda: store.decide_proposal(proposal.scope, proposal_id, word, by))
+
+
+def _settle_unknown(actor: Actor, proposal_id: str, end: Settlement | None, *, reason: str, via: str) -> ProposalAnswer:
+    if not reason.strip():
+        raise Invalid.field("reason", "say how you know")
+    store = get_store()
+    proposal = _decidable(store, actor, proposal_id)
+    by = Decider(actor=actor, via=via, reason=reason)
+    return _moved(store, proposal, lambda: store.settle_unknown_proposal(proposal.scope, proposal_id, end, by))
+
+
+def _decidable(store: AgentStore, actor: Actor, proposal_id: str) -> Proposal:
+    proposal = found(store, proposal_id)
+    if not may_decide(actor, proposal.asked.approver, owner_of(proposal)):
+        raise NotAllowed
+    return proposal
+
+
+def _moved(store: AgentStore, proposal: Proposal, move: Callable[[], ProposalAnswer]) -> ProposalAnswer:
+    """Make the move, and have follow what follows from it: a worker, or the outcome in the thread."""
+    with store.atomic():
+        lock(store, proposal.scope.thread_id)
+        answer = move()
+        after = answer.proposal
+        if after is not None and answer.status in {Answer.APPLIED, Answer.EXPIRED}:
+            outcomes.tell(store, after)
+            if after.execution is not None:
+                store.on_commit(partial(dispatch.proposal, proposal.id))
+    return answer
+
+
+def scope_of(owner: Owner, thread_id: str) -> ProposalScope:
+    return ProposalScope(tenant_ref=owner.tenant_ref, actor_ref=owner.ref, thread_id=thread_id)
