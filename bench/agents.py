@@ -11,6 +11,7 @@ SMALL_DELTAS = 5
 SMALL_QUESTION = "hello"
 QUESTION = "where is order 1042?"
 PACED_DELTAS, PACED_MS = 250, 20  # fifty a second, for five seconds
+ACTION_QUESTION = "pay order 1042 back"
 PACED_QUESTION = "talk to me"
 
 
@@ -25,6 +26,17 @@ class BenchAgent:
     """Answers with one look-up; to a greeting it answers in five words."""
 
 
+@tool(kind="action")
+def pay_back(number: int) -> str:
+    """Pay an order back."""
+    return f"paid back {number}"
+
+
+@agent(name="acting", prompt="You answer for a shop.", tools=[pay_back], model="bench")
+class ActingAgent:
+    """Asks for one action, which waits for a person."""
+
+
 @agent(name="memory", prompt="You answer for a shop.", model="bench", history=History(max_messages=10, summarize=True))
 class RememberingAgent:
     """Carries ten messages, and a summary of the others."""
@@ -36,6 +48,8 @@ def _answer(request: ModelRequest) -> ScriptedReply:
         return ScriptedReply("They asked where their orders were, and were told.")
     if last.content == SMALL_QUESTION:
         return ScriptedReply(" word" * SMALL_DELTAS)
+    if last.content == ACTION_QUESTION:
+        return ScriptedReply(calls=[call("pay_back", number=1042)])
     if last.content == PACED_QUESTION:
         return ScriptedReply(" word" * PACED_DELTAS, delay_ms=PACED_MS)
     if last.tool_results:

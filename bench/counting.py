@@ -45,6 +45,11 @@ def watch() -> None:
     connection_created.connect(_remember, weak=False, dispatch_uid="bench.counting")
 
 
+def open_connections() -> int:
+    """How many connections this process holds open, on all of its threads."""
+    return sum(connection.connection is not None for connection in _connections)
+
+
 def _remember(connection: BaseDatabaseWrapper, **_: object) -> None:
     if connection not in _connections:
         _connections.append(connection)

@@ -12,7 +12,7 @@ from typing import Any
 from django.core.management import call_command
 from django.db import connection
 
-from bench import counting, crowding, loading, remembering
+from bench import counting, crowding, loading, parking, remembering
 from bench.machine import resident_bytes
 from bench.settings import IN_MEMORY
 from bench.turns import BIG, SMALL, Turns
@@ -95,11 +95,21 @@ def _crowd(turns: Turns, asked: dict[str, Any]) -> dict[str, Any]:
     return {"first": [each.first for each in done], "settled": [each.settled for each in done], "cpu": round(cpu, 2)}
 
 
+def _parked(turns: Turns, asked: dict[str, Any]) -> dict[str, int]:
+    return parking.park(asked["runs"])
+
+
+def _approved(turns: Turns, asked: dict[str, Any]) -> dict[str, int]:
+    return parking.approve()
+
+
 ANSWERS: dict[str, Callable[[Turns, dict[str, Any]], Any]] = {
     "big": _big,
     "counted": _counted,
     "small": _small,
     "crowd": _crowd,
+    "parked": _parked,
+    "approved": _approved,
     "seed": _seed,
     "load": _load,
     "read": _read,

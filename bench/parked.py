@@ -1,0 +1,48 @@
+"""What 1,000 runs cost a process while they wait for a person: workers, threads, connections, memory.
+
+`.venv/bin/python -m bench.parked [--runs N] [--stores sqlite,postgres] [--json FILE]`
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from contextlib import ExitStack
+from pathlib import Path
+
+from bench.children import worker
+from bench.report import Report, bench
+from tests.services.postgres import postgres_server
+
+HEADS = ("", "being driven", "threads", "connections", "tasks of the loop", "memory MB")
+COUNTED = ("driven", "threads", "connections", "tasks")
+
+
+def run(report: Report, arguments: argparse.Namespace) -> None:
+    """What the process holds after one run was parked, after a thousand, and once one of them went on."""
+    with ExitStack() as stack:
+        for store in arguments.stores.split(","):
+            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="steward-bench-"))
+            url = f"sqlite:///{Path(directory)}/bench.sqlite3"
+            if store == "postgres":
+                url = stack.enter_context(postgres_server(durable=True))
+            child = stack.enter_context(worker(store, url))
+            report.versions(**child.versions)
+            told = {"one waits": child.ask(do="parked", runs=1)}
+            told[f"{arguments.runs} wait"] = child.ask(do="parked", runs=arguments.runs - 1)
+            told["one is approved"] = child.ask(do="approved")
+            report.say(f"{store}:")
+            rows = [(name, *(held[each] for each in COUNTED), held["rss"] / 1e6) for name, held in told.items()]
+            report.table(HEADS, rows)
+            report.results[store] = told
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="bench.parked", description=__doc__)
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--stores", default="sqlite,postgres")
+    return parser
+
+
+if __name__ == "__main__":
+    bench("parked", _parser(), run)
