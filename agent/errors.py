@@ -99,6 +99,13 @@ class IsProposal(Conflict):
     message = "This call became a proposal: decide that."
 
 
+class NotQuestion(Conflict):
+    """Only a question is answered or skipped; its name on the wire is that of the other way round."""
+
+    code = "is_question"
+    message = "This call is no question: approve or reject it."
+
+
 class CardChanged(Conflict):
     """What was shown is not what would be decided."""
 

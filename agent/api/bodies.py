@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework import serializers
 from rest_framework.validators import ProhibitSurrogateCharactersValidator
 
-from agent.api.parsing import ID_MAX, NUMBER_MAX
+from agent.api.parsing import BODY_LIMIT, ID_MAX, NUMBER_MAX
 from agent.domain.canonical import compact_json
 from agent.domain.decisions import REASON_MAX, SERVERS_WORDS
 from agent.domain.text import is_blank, is_exact
@@ -204,6 +204,12 @@ class DecisionBody(serializers.Serializer[dict[str, Any]]):
 
 class ApproveBody(DecisionBody):
     remember = Flag(required=False, default=False)
+
+
+class AnswerBody(DecisionBody):
+    """`answers`: for each question's id a list of texts."""
+
+    answers = JsonObject(max_bytes=BODY_LIMIT)
 
 
 class RejectBody(DecisionBody):

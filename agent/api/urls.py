@@ -6,7 +6,7 @@ from agent.api.routes import route
 from agent.api.views.catalogues import AgentsView, ModelsView, ToolsView
 from agent.api.views.chat import CancelView, ChatView, StreamView
 from agent.api.views.config import ConfigView, QuotaView
-from agent.api.views.decisions import ApproveView, RejectView
+from agent.api.views.decisions import AnswerView, ApproveView, RejectView, SkipView
 from agent.api.views.queue import InterruptView, QueuedMessageView, QueueView, ResumeView
 from agent.api.views.schema import SchemaView
 from agent.api.views.threads import (
@@ -24,6 +24,8 @@ urlpatterns = [
     *route("chat/<str:run_id>/cancel", CancelView, "cancel"),
     *route("tool-call/approve", ApproveView, "approve"),
     *route("tool-call/reject", RejectView, "reject"),
+    *route("tool-call/answer", AnswerView, "answer"),
+    *route("tool-call/skip", SkipView, "skip"),
     *route("threads", ThreadListView, "threads"),
     *route("threads/<str:thread_id>", ThreadView, "thread"),
     *route("threads/<str:thread_id>/promote", PromoteView, "promote"),

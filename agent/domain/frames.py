@@ -9,6 +9,8 @@ from typing import Any
 from agent.domain.model_calls import Frame, Json
 from agent.domain.proposals import target_of
 
+SHOWN_KINDS: Mapping[str, str] = {"ask": "action"}
+
 
 def encode(frame: Frame) -> str:
     """A frame as it is stored and sent: one ASCII-escaped JSON object and a newline."""
@@ -29,11 +31,22 @@ def step_restart(step: int, attempt: int) -> Frame:
 
 
 def tool_input_start(call_id: str, name: str, tool_kind: str) -> Frame:
-    return {"kind": "tool-input-start", "id": call_id, "name": name, "toolKind": tool_kind}
+    return {"kind": "tool-input-start", "id": call_id, "name": name, "toolKind": _shown_kind(tool_kind)}
 
 
 def tool_input_available(call_id: str, name: str, tool_kind: str, value: Json) -> Frame:
-    return {"kind": "tool-input-available", "id": call_id, "name": name, "input": value, "toolKind": tool_kind}
+    return {
+        "kind": "tool-input-available",
+        "id": call_id,
+        "name": name,
+        "input": value,
+        "toolKind": _shown_kind(tool_kind),
+    }
+
+
+def _shown_kind(kind: str) -> str:
+    """Clients know reads and actions; a question is what a person has to settle."""
+    return SHOWN_KINDS.get(kind, kind)
 
 
 def tool_result(result: Mapping[str, Any]) -> Frame:
@@ -60,6 +73,11 @@ def approval_requested(call_id: str, asked: Mapping[str, Any]) -> Frame:
             "target": target_of(asked.get("proposalId")),
         }
     )
+
+
+def elicitation(call_id: str, questions: Json) -> Frame:
+    """Questions to the user."""
+    return {"kind": "elicitation", "id": call_id, "request": {"questions": questions}}
 
 
 def approval_settled(call_id: str, decided: Mapping[str, Any]) -> Frame:

@@ -10,6 +10,7 @@ from agent.domain.model_calls import Frame
 
 Payload = Mapping[str, Any]
 
+CARD_ENDS = frozenset({"approved", "rejected", "expired"})
 PARTS = ("error", "denied", "expired")
 
 
@@ -56,9 +57,11 @@ def card_frames(call_id: str, persisted: Payload | None, awaited: Payload | None
     told: list[Frame] = []
     if persisted is not None and persisted["branch"] in {"approval", "proposed"}:
         told.append(frames.approval_requested(call_id, persisted))
+    if persisted is not None and persisted["branch"] == "ask":
+        told.append(frames.elicitation(call_id, persisted["questions"]))
     if persisted is not None and persisted.get("remembered"):
         told.append(frames.approval_settled(call_id, remembered(persisted)))
-    if awaited is not None:
+    if awaited is not None and awaited["status"] in CARD_ENDS:
         told.append(frames.approval_settled(call_id, awaited))
     return told
 

@@ -9,9 +9,19 @@ from agent.conf import agent_settings
 from agent.domain.actor import Actor, Owner
 from agent.domain.commands import ToolDecision
 from agent.domain.decisions import digest_of
+from agent.domain.questions import ASK, take
 from agent.domain.snapshots import DecisionAnswer, ToolCall
 from agent.domain.states import OPEN_TOOL_CALL, TERMINAL_RUN, ToolCallDecision, ToolCallStatus
-from agent.errors import AlreadyDecided, ApprovalExpired, CardChanged, IsProposal, NotAllowed, NotFound, RunNotActive
+from agent.errors import (
+    AlreadyDecided,
+    ApprovalExpired,
+    CardChanged,
+    IsProposal,
+    NotAllowed,
+    NotFound,
+    NotQuestion,
+    RunNotActive,
+)
 from agent.flows import dispatch
 from agent.flows.settlement import FAILED
 from agent.spi import ApprovalPolicy
@@ -20,19 +30,38 @@ from agent.store.base import AgentStore
 
 
 def approve(actor: Actor, call_id: str, *, digest: str | None = None, via: str = "web", remember: bool = False) -> None:
-    """Let the call run. The same decision again changes nothing, and the first decider stays.
+    """Let the call run; a question is answered with its defaults. The same again changes nothing.
 
     Raises `NotFound`, `NotAllowed`, and `Conflict`s: `IsProposal`, `CardChanged`, `AlreadyDecided`, `RunNotActive`,
     `ApprovalExpired`.
     """
-    _decide(actor, call_id, ToolCallDecision.APPROVED, digest=digest, via=via, remember=remember)
+    call = decidable(get_store(), actor, call_id, digest=digest)
+    if call.tool_name == ASK:
+        answer_call(actor, call, {}, via=via)
+    else:
+        decide(call, ToolDecision(decision=ToolCallDecision.APPROVED, actor=actor, via=via, remember=remember))
 
 
 def reject(
     actor: Actor, call_id: str, *, reason: str | None = None, digest: str | None = None, via: str = "web"
 ) -> None:
-    """Refuse the call; the reason is told to the model. Raises as `approve` does."""
-    _decide(actor, call_id, ToolCallDecision.REJECTED, digest=digest, via=via, reason=reason)
+    """Refuse the call; the reason is told to the model. A question is skipped. Raises as `approve` does."""
+    call = decidable(get_store(), actor, call_id, digest=digest)
+    word = ToolCallDecision.SKIPPED if call.tool_name == ASK else ToolCallDecision.REJECTED
+    decide(call, ToolDecision(decision=word, actor=actor, via=via, reason=reason))
+
+
+def answer(actor: Actor, call_id: str, answers: object, *, digest: str | None = None, via: str = "web") -> None:
+    """Answer the questions of a call: `{question id: [values]}`; one that is left out takes its default.
+
+    Raises as `approve` does, `Invalid` with the fields that are wrong, and `NotQuestion`.
+    """
+    answer_call(actor, _question(actor, call_id, digest), answers, via=via)
+
+
+def skip(actor: Actor, call_id: str, *, digest: str | None = None, via: str = "web") -> None:
+    """Leave the questions of a call unanswered: the model is told what it has to assume. Raises as `answer` does."""
+    decide(_question(actor, call_id, digest), ToolDecision(decision=ToolCallDecision.SKIPPED, actor=actor, via=via))
 
 
 def expire_due() -> int:
@@ -66,29 +95,38 @@ def wake(store: AgentStore, run_id: str | None) -> None:
         store.on_commit(partial(dispatch.run, run_id))
 
 
-def _decide(
-    actor: Actor,
-    call_id: str,
-    word: ToolCallDecision,
-    *,
-    digest: str | None,
-    via: str,
-    reason: str | None = None,
-    remember: bool = False,
-) -> None:
+def answer_call(actor: Actor, call: ToolCall, answers: object, *, via: str) -> None:
+    """Answer a question that the actor was found to decide; answers that are wrong leave it open."""
+    if call.decision is None:
+        answers = _checked(call, answers)
+    decide(call, ToolDecision(decision=ToolCallDecision.ANSWERED, actor=actor, via=via, answers=answers))
+
+
+def _checked(call: ToolCall, answers: object) -> object:
+    take(call.input["questions"], answers)
+    return answers
+
+
+def _question(actor: Actor, call_id: str, digest: str | None) -> ToolCall:
+    call = decidable(get_store(), actor, call_id, digest=digest)
+    if call.tool_name != ASK:
+        raise NotQuestion
+    return call
+
+
+def decide(call: ToolCall, decision: ToolDecision) -> None:
+    """One guarded move, and the wake-up of the run that waits for it, in one unit."""
     store = get_store()
-    call = _decidable(store, actor, call_id, digest)
-    decision = ToolDecision(decision=word, actor=actor, via=via, reason=reason, remember=remember)
     with store.atomic():
         if call.status in OPEN_TOOL_CALL and _is_over(store, call):
             store.fail_unsettled_tool_calls(str(call.run_id), FAILED)  # a card that its run left open
-        answer = store.decide_tool_call(call_id, decision)
-        if answer.status == "applied" or (answer.status == "expired" and call.decision is None):
-            wake(store, answer.run_id)
-    _refuse_unless_taken(store, call, answer)
+        given = store.decide_tool_call(call.id, decision)
+        if given.status == "applied" or (given.status == "expired" and call.decision is None):
+            wake(store, given.run_id)
+    _refuse_unless_taken(store, call, given)
 
 
-def _decidable(store: AgentStore, actor: Actor, call_id: str, digest: str | None) -> ToolCall:
+def decidable(store: AgentStore, actor: Actor, call_id: str, *, digest: str | None) -> ToolCall:
     """The call as the actor may decide it and was shown it."""
     call, owner = store.get_tool_call(call_id), store.owner_of_tool_call(call_id)
     if call is None or owner is None:

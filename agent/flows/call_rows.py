@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import timedelta
 from typing import Any
 
 from pydantic import BaseModel
 
+from agent.conf import agent_settings
+from agent.domain.approvals import REQUESTER, Requirement
 from agent.domain.clock import wire_time
 from agent.domain.commands import RecordToolCall, ToolCallPatch
 from agent.domain.decisions import card_digest, card_status
 from agent.domain.model_calls import Json
+from agent.domain.questions import assumed, summary
 from agent.domain.results import denial
 from agent.domain.runs import Run
 from agent.domain.snapshots import ToolCall
@@ -51,6 +55,34 @@ class CallRows:
         """A call that nobody has to decide."""
         self._record(call, _dumped(allowed.input), ToolCallStatus.RUNNING, executed_by_ref=self.run.actor.ref)
         return {"kind": call["kind"], "branch": "run", "terminal": self._is_terminal(allowed)}
+
+    def ask(self, call: Call, allowed: Admitted) -> Payload:
+        """Questions to the user, who is the only one to answer them."""
+        given, seconds = allowed.input.model_dump(mode="json", exclude_none=True), agent_settings().ask_ttl_seconds
+        ttl = None if seconds is None else timedelta(seconds=seconds)
+        deadline = Requirement(required=True, ttl=ttl).deadline(self.store.clock())
+        waits = {"approver": REQUESTER, "expires_at": deadline}
+        self._record(call, given, ToolCallStatus.PENDING_APPROVAL, **waits)
+        return {"kind": call["kind"], "branch": "ask", "terminal": False, **given}
+
+    def answered(self, call: Call, row: ToolCall | None) -> Payload:
+        """What the user said, with the defaults that stand for what they did not say."""
+        assert row is not None
+        if row.decision == ToolCallDecision.EXPIRED:
+            return self.decided(call, row)
+        questions: list[dict[str, Any]] = row.input["questions"]
+        taken = assumed(questions, row.answers or {})
+        output: Payload = {
+            "answers": taken.answers,
+            "skipped": row.decision == ToolCallDecision.SKIPPED,
+            "defaulted": taken.defaulted,
+            "summary": summary(questions, taken.answers),
+            "answeredBy": row.executed_by_ref,
+            "answeredVia": row.decided_via,
+        }
+        self.store.update_tool_call(call["id"], ToolCallPatch(output=output))
+        self._tell(call, ToolCallStatus(row.status))
+        return {"status": str(row.decision), "output": output}
 
     def prepared(self, call: Call, allowed: Admitted, found: Card | ToolResult) -> Payload:
         """An action after its preflight: settled, to run, or waiting for a person."""

@@ -28,7 +28,7 @@ def agents_for(actor: Actor) -> list[dict[str, Any]]:
             "label": agent.label,
             "description": agent.description,
             "personas": [{"id": each.id, "label": each.label} for each in _personas(agent, actor)],
-            "allowAsk": False,  # no agent may ask yet
+            "allowAsk": agent.allow_ask,
         }
         for agent in _agents(actor)
     ]

@@ -12,7 +12,7 @@ from agent.actors import Holder
 from agent.conf import agent_settings
 from agent.domain.actor import Actor
 from agent.domain.redaction import redact
-from agent.registry import AgentDefinition, Described, OfferContext, ToolDefinition, registry
+from agent.registry import AgentDefinition, Described, OfferContext, ToolDefinition, ask, registry
 
 log = logging.getLogger("agent.tools")
 
@@ -26,9 +26,10 @@ class Open:
 
 
 def listed(definition: AgentDefinition, ctx: OfferContext) -> list[ToolDefinition]:
-    """Gates 1 and 2: the agent's own list, less what the persona leaves out."""
+    """Gates 1 and 2: the agent's own list, less what the persona leaves out; and what is built in."""
     allowed = ctx.allowed_tools
-    return [tool for tool in registry.tools_of(definition) if allowed is None or tool.name in allowed]
+    own = [tool for tool in registry.tools_of(definition) if allowed is None or tool.name in allowed]
+    return [*own, ask] if definition.allow_ask else own
 
 
 def asks_host(tools: Iterable[ToolDefinition]) -> bool:
@@ -44,6 +45,8 @@ def open_tools(tools: Iterable[ToolDefinition], ctx: OfferContext) -> tuple[Open
 
 
 def _pass(tool: ToolDefinition, ctx: OfferContext, holder: Holder) -> Open | None:
+    if tool is ask:
+        return Open(tool, tool.description)
     if not (tool.enabled and has_role(ctx.actor, tool.roles) and holder.has(tool.permission)):
         return None
     if not (_agrees(tool, tool.is_enabled, ctx) and _agrees(tool, tool.can_use, ctx.actor)):

@@ -20,7 +20,7 @@ from agent.flows.answers import Told, finish_frame
 from agent.flows.journal import Unit
 
 ANSWER = "llm:"
-CARDS = frozenset({"approval-requested", "approval-settled"})
+CARDS = frozenset({"approval-requested", "approval-settled", "elicitation"})
 SETTLED = frozenset({"tool-output", "tool-output-error", "tool-output-denied"})
 
 

@@ -26,6 +26,7 @@ from agent.registry import ToolContext
 Outcome = ToolResult | Card | None  # of what was pending; None = it is recorded
 
 PARALLEL = frozenset({"read", "skill", "memory"})
+QUESTIONS = frozenset({"ask"})  # the user answers them
 ACTIONS = frozenset({"action"})  # their preflight and the approval policy are asked
 CHANGED = "The arguments mean something else than when they were approved. Nothing was done."
 UNKNOWN = (
@@ -177,6 +178,8 @@ class ToolStep:
         if isinstance(allowed, Refused):
             known = any(each.spec.name == call["name"] for each in self._offered)
             return _payload(unit.write(name, self._rows.refuse, call, allowed.message, known=known))
+        if call["kind"] in QUESTIONS:
+            return _payload(unit.write(name, self._rows.ask, call, allowed))
         if call["kind"] not in ACTIONS:
             return _payload(unit.write(name, self._rows.begin, call, allowed))
         attempt = unit.mark(name, counted=False)
@@ -191,7 +194,7 @@ class ToolStep:
         self._proposed |= payload["branch"] == "proposed"
         if (settled := settled_by(payload)) is not None:
             return card + self._take(call, settled)
-        if payload["branch"] == "approval":
+        if payload["branch"] in {"approval", "ask"}:
             self._waiting = Waiting(call=call, allowed=allowed, asked=payload)
             return card
         return card + self._start(unit, call, allowed, payload)
@@ -229,7 +232,8 @@ class ToolStep:
                 raise NotFound  # with its conversation
             if row.decision is None:
                 return None
-        return _payload(unit.write(name, lambda: self._rows.decided(call, row)))
+        record = self._rows.answered if call["kind"] in QUESTIONS else self._rows.decided
+        return _payload(unit.write(name, record, call, row))
 
     async def _do(self, pending: Preparation | Body) -> Outcome:
         if pending.attempt.done:

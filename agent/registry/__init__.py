@@ -2,6 +2,7 @@
 
 from agent.conf import import_path
 from agent.registry.agents import agent
+from agent.registry.asking import ask
 from agent.registry.book import Registry, isolated_registry, registry
 from agent.registry.context import (
     Confirm,
@@ -42,6 +43,7 @@ __all__ = [
     "ToolContext",
     "ToolDefinition",
     "agent",
+    "ask",
     "completed",
     "default_provider_name",
     "denied",

@@ -18,7 +18,6 @@ from agent.spi import Contributor
 Declared = TypeVar("Declared", bound=type)
 
 LATER = (
-    "allow_ask",
     "follow_ups",
     "handoffs",
     "input_processors",
@@ -41,6 +40,7 @@ class AgentOptions(TypedDict, total=False):
     max_steps: int | None
     history: History | HistoryPolicy | None
     approval_mode: str | None
+    allow_ask: bool
     personas: Sequence[object]
     default_persona: object
     roles: Sequence[str]
@@ -85,6 +85,7 @@ def _define(declared: type, given: Mapping[str, Any]) -> AgentDefinition:
         max_steps=option("max_steps"),
         history=option("history"),
         approval_mode=option("approval_mode"),
+        allow_ask=option("allow_ask", False),
         personas=tuple(option("personas", ())),
         default_persona=option("default_persona"),
         roles=texts(option("roles", ())) or (),

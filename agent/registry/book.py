@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from agent.domain.questions import ASK
 from agent.registry.declared import Origin
 from agent.registry.definitions import ALL, UNNAMED, AgentDefinition, PersonaDefinition, ToolDefinition
 from agent.registry.names import NAME_RULE, is_name
@@ -41,7 +42,9 @@ class Registry:
 
     def _admit(self, kind: str, name: str, origin: Origin, taken: Origin | None) -> bool:
         """A name is taken once; the same place in a module that is imported again declares itself anew."""
-        if not is_name(name):
+        if kind == "tool" and name == ASK:
+            text = f"tool name {name!r} ({origin}): this name is a built-in tool's."
+        elif not is_name(name):
             text = f"{kind} name {name!r} ({origin}): names are {NAME_RULE}."
         elif taken is not None and (taken != origin or origin.is_local):
             text = f"{kind} name {name!r} is declared twice: {taken} and {origin}."

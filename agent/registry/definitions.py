@@ -199,6 +199,7 @@ class AgentDefinition:
     max_steps: int | None = None  # None = AGENT["MAX_STEPS"]
     history: History | HistoryPolicy | None = None
     approval_mode: str | None = None
+    allow_ask: bool = False
     personas: tuple[object, ...] = ()
     default_persona: object = None
     roles: tuple[str, ...] = ()
@@ -219,6 +220,9 @@ class AgentDefinition:
             yield f"max_steps is {self.max_steps!r}: a whole number from 1 up"
         if isinstance(self.tools, str) and self.tools != ALL:
             yield f"tools is {self.tools!r}: a list, or '*'"
+        asks: object = self.allow_ask
+        if not isinstance(asks, bool):
+            yield f"allow_ask is {asks!r}: True or False"
         if self.lock_model and not self.model:
             yield "lock_model needs a model"
         if self.approval_mode not in {None, *MODES}:

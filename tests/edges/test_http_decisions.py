@@ -190,3 +190,49 @@ def test_a_decision_of_a_cookie_needs_its_token(parked: Parked, lead: Person) ->
     client.force_login(lead.user)
     assert client.post(APPROVE, parked.body(), content_type="application/json").status_code == 403
     assert get_store().get_tool_call(parked.call_id).decision is None  # type: ignore[union-attr]
+
+
+# ---- questions -------------------------------------------------------------------------------------------------------
+
+ANSWER, SKIP = "/agent/tool-call/answer", "/agent/tool-call/skip"
+SIZE = {"id": "size", "prompt": "Which?", "defaults": ["s"], "input": {"type": "text", "max": 3}}
+
+
+@pytest.fixture
+def question(owner: Person) -> Iterator[Parked]:
+    def asking(request: Any) -> ScriptedReply:  # noqa: ANN401
+        if request.messages[-1].tool_results:
+            return ScriptedReply("Done.")
+        return ScriptedReply(calls=[call("ask", "q", questions=[SIZE])])
+
+    provider = ScriptedProvider(asking)
+    with isolated_registry(), override_settings(AGENT={"PROVIDERS": {"s": provider}}), held_runner() as runner:
+        agent(name="desk", prompt="p", tools=[], allow_ask=True)(type("Desk", (), {}))
+        admitted = chat(owner.actor, Send(message="A lamp."))
+        assert drive_run(admitted.run_id).status == "waiting"
+        (pending,) = get_store().pending_approvals(2)
+        yield Parked(admitted.run_id, admitted.thread_id, pending.tool_call.id, runner)
+
+
+def test_the_user_answers_once(question: Parked, owner: Person, stranger: Person) -> None:
+    assert owner.get("/agent/agents").json()[0]["allowAsk"] is True
+    assert error(stranger.post(ANSWER, question.body(answers={}))) == (403, "forbidden")
+    wrong = owner.post(ANSWER, question.body(answers={"size": ["huge"], "other": []}))
+    assert error(wrong) == (400, "invalid_body")
+    assert set(wrong.json()["fields"]) == {"answers.size", "answers.other"}
+    assert error(owner.post(ANSWER, question.body(answers=[]))) == (400, "invalid_body")
+    assert error(owner.post(ANSWER, question.body())) == (400, "invalid_body")
+    assert owner.post(ANSWER, question.body(answers={"size": ["l"]})).json() == {"ok": True}
+    assert error(owner.post(SKIP, question.body())) == (409, "already_decided")
+    assert drive_run(question.run_id).status == "completed"
+
+
+def test_the_user_skips(question: Parked, owner: Person) -> None:
+    assert owner.post(SKIP, question.body()).json() == {"ok": True}
+    assert error(owner.post(ANSWER, question.body(answers={}))) == (409, "already_decided")
+    assert drive_run(question.run_id).status == "completed"
+
+
+def test_an_action_is_not_answered(parked: Parked, lead: Person) -> None:
+    assert error(lead.post(ANSWER, parked.body(answers={}))) == (409, "is_question")
+    assert error(lead.post(SKIP, parked.body())) == (409, "is_question")

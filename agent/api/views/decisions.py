@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from agent.api import docs
 from agent.api.base import ActorAPIView
-from agent.api.bodies import ApproveBody, RejectBody
+from agent.api.bodies import AnswerBody, ApproveBody, DecisionBody, RejectBody
 from agent.api.parsing import parse, read_body
 from agent.api.shapes import OkShape
 from agent.domain.actor import Actor
@@ -57,6 +57,33 @@ class RejectView(ActorAPIView):
         return Response(reject(self.actor, parse(RejectBody, read_body(request))))
 
 
+class AnswerView(ActorAPIView):
+    @docs.operation(
+        "tool_call_answer",
+        "Answer questions",
+        request=AnswerBody,
+        example={"toolCallId": "019a0000-0000-7000-8000-000000000000", "answers": {"size": ["large"]}},
+        answers={200: docs.answer(OkShape)},
+        errors={**REFUSALS, 409: (*REFUSALS[409], "is_question")},
+    )
+    def post(self, request: Request) -> Response:
+        """A question that is left out takes its default; values that do not fit leave all of them open."""
+        return Response(answer(self.actor, parse(AnswerBody, read_body(request))))
+
+
+class SkipView(ActorAPIView):
+    @docs.operation(
+        "tool_call_skip",
+        "Skip questions",
+        request=DecisionBody,
+        answers={200: docs.answer(OkShape)},
+        errors={**REFUSALS, 409: (*REFUSALS[409], "is_question")},
+    )
+    def post(self, request: Request) -> Response:
+        """Nobody answers: the model is told what it has to assume."""
+        return Response(skip(self.actor, parse(DecisionBody, read_body(request))))
+
+
 def approve(actor: Actor, values: Mapping[str, Any]) -> Answer:
     """As a parsed body says, from whichever edge; what is answered."""
     approvals.approve(actor, values["toolCallId"], remember=values["remember"], **_shown(values))
@@ -65,6 +92,16 @@ def approve(actor: Actor, values: Mapping[str, Any]) -> Answer:
 
 def reject(actor: Actor, values: Mapping[str, Any]) -> Answer:
     approvals.reject(actor, values["toolCallId"], reason=values.get("reason"), **_shown(values))
+    return OK
+
+
+def answer(actor: Actor, values: Mapping[str, Any]) -> Answer:
+    approvals.answer(actor, values["toolCallId"], values["answers"], **_shown(values))
+    return OK
+
+
+def skip(actor: Actor, values: Mapping[str, Any]) -> Answer:
+    approvals.skip(actor, values["toolCallId"], **_shown(values))
     return OK
 
 
