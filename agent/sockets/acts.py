@@ -109,6 +109,8 @@ Decide = Callable[[Actor, Mapping[str, Any]], Mapping[str, Any]]
 CALLS: Final[Mapping[str, tuple[type[ActorAPIView], Decide]]] = {
     "approve": (decisions.ApproveView, decisions.approve),
     "reject": (decisions.RejectView, decisions.reject),
+    "answer": (decisions.AnswerView, decisions.answer),
+    "skip": (decisions.SkipView, decisions.skip),
 }
 PROPOSALS: Final[Mapping[str, tuple[type[ActorAPIView], Decide]]] = {}
 

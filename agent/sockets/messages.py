@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from agent.api.bodies import ApproveBody, DecisionBody, Name, RejectBody
+from agent.api.bodies import AnswerBody, ApproveBody, DecisionBody, Name, RejectBody
 from agent.api.parsing import NUMBER_MAX, json_object, parse
 from agent.errors import Invalid
 
@@ -37,10 +37,6 @@ class AttachBody(RunRef):
 
 class ThreadRef(serializers.Serializer[dict[str, Any]]):
     threadId = Name()
-
-
-class AnswerBody(DecisionBody):
-    answers = serializers.JSONField()
 
 
 class ProposalRef(ThreadRef):

@@ -205,8 +205,8 @@ def test_decisions_reach_the_flows_and_what_is_to_come_answers_honestly(ring: Ri
             assert (unknown["status"], unknown["code"]) == (404, "not_found")
             later = line.ask(kind, proposalId="p", threadId="t")
             assert (later["status"], later["code"]) == (501, "not_supported")
-        assert line.ask("skip", toolCallId="c")["status"] == 501
-        assert line.ask("answer", toolCallId="c", answers={"0": "yes"})["status"] == 501
+        assert line.ask("skip", toolCallId="c")["status"] == 404
+        assert line.ask("answer", toolCallId="c", answers={"0": ["yes"]})["status"] == 404
 
 
 def test_a_repeated_key_joins_the_first_run_over_either_transport(ring: Ring, server: Server) -> None:
