@@ -1,0 +1,1 @@
+"""Races that are really run: processes with threads of their own, which all start at one word."""
