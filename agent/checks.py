@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import os
 from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,8 @@ def check_settings(app_configs: Apps = None, **_: object) -> list[CheckMessage]:
 
 
 def _provider_name_problems(settings: AgentSettings) -> Iterator[str]:
+    if registry.agents() and not settings.providers:
+        yield "AGENT['PROVIDERS']: agents are declared, and there is no model provider that they could ask."
     if settings.providers:
         try:
             name = default_provider_name(settings)
@@ -139,6 +143,14 @@ def check_reach(settings: AgentSettings) -> Iterator[CheckMessage]:
     """E032, W014: a broker or a vendor's library that is not there, a sink that workers do not share."""
     if settings.runner == "celery":
         yield from _check_workers(settings)
+    elif settings.sink == "memory" and _web_processes() > 1:
+        yield checks.Warning(
+            "The sink 'memory' is of one process, and WEB_CONCURRENCY asks for more.",
+            hint='AGENT["SINK"] = "database"',
+            id="agent.W014",
+        )
+    if settings.sink == "redis" and find_spec("redis") is None:
+        yield Error("The sink 'redis' needs its client.", hint="pip install 'django-steward[redis]'", id="agent.E032")
     for name in settings.providers:
         try:
             provider = provider_named(name)
@@ -148,6 +160,12 @@ def check_reach(settings: AgentSettings) -> Iterator[CheckMessage]:
             yield Error(f'AGENT["PROVIDERS"][{name!r}]: {error}', id="agent.E032")
         except Exception as error:
             yield Error(f'AGENT["PROVIDERS"][{name!r}] cannot be made: {error}', id="agent.E010")
+
+
+def _web_processes() -> int:
+    """How many processes the servers that read this variable will start."""
+    asked = os.environ.get("WEB_CONCURRENCY", "")
+    return int(asked) if asked.isdecimal() else 1
 
 
 def _check_workers(settings: AgentSettings) -> Iterator[CheckMessage]:

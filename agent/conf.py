@@ -17,6 +17,7 @@ from django.utils.module_loading import import_string
 from agent import setting_rules as rules
 from agent.domain.windows import History
 from agent.setting_rules import CatalogueModel, Rule
+from agent.sink_options import option_problems
 
 __all__ = ["AgentSettings", "CatalogueModel", "agent_settings", "import_path", "resolved", "setting_problems"]
 
@@ -190,7 +191,6 @@ def _site_problems() -> Iterator[str]:
 
 # What the contract has and this release has not: accepted and ignored it would mislead.
 LATER: Mapping[str, Callable[[Any], bool]] = {
-    "SINK": lambda value: value == "redis",
     "ATTACHMENTS": lambda value: value is not None,
     "PERSONAL_AGENT": bool,
 }
@@ -236,6 +236,8 @@ def _problems(raw: object) -> Iterator[str]:
         rule = VALUES[key] if key in VALUES else PATHS[key][1]
         if not rule.fits(value):
             yield f"AGENT[{key!r}]: must be {rule.allowed}, not {_shown(key, value)}."
+    if isinstance(options := raw.get("SINK_OPTIONS", {}), Mapping):
+        yield from option_problems(raw.get("SINK", "database"), options)
 
 
 def _shown(key: str, value: object) -> str:

@@ -21,6 +21,7 @@ from agent.api import bodies
 from agent.api.urls import urlpatterns
 from agent.conf import LATER, PATHS, VALUES, AgentSettings
 from agent.flows import spans
+from agent.sink_options import SinkOptions
 from docs import make_tables
 
 pytestmark = pytest.mark.once
@@ -92,10 +93,12 @@ def test_settings_are_all_there_and_once() -> None:
 
 
 def test_settings_that_are_refused_are_told_so() -> None:
-    """Of the sinks one name is refused: the setting is in force."""
-    assert told_settings(REFUSED) == LATER.keys() - {"SINK"}
-    (row,) = (row for row in rows(page("settings", part=IN_FORCE)) if row[0] == "`SINK`")
-    assert "refused" in row[2]
+    assert told_settings(REFUSED) == LATER.keys()
+
+
+def test_options_of_sinks_are_all_there_with_their_defaults() -> None:
+    told = {row[0].strip("`"): row[1].strip("`") for row in rows(page("settings", part="Options of the sinks"))}
+    assert told == {each.name: repr(each.default) for each in fields(SinkOptions)}
 
 
 def test_settings_have_the_defaults_that_are_told() -> None:

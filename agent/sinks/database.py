@@ -30,9 +30,12 @@ class DatabaseSink(PumpedSink):
         super().__init__(store, given, run=in_store, later=in_store_later, ear=self._ear)
         self._store = store
 
-    def _appended(self, run_id: str, last: int, frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
+    def _appended(
+        self, run_id: str, last: int | None, frames: Sequence[str | None], error: dict[str, Any] | None
+    ) -> None:
         super()._appended(run_id, last, frames, error)
-        self._tell(run_id, last)
+        if last is not None:
+            self._tell(run_id, last)
 
     def _tell(self, run_id: str, last: int) -> None:
         if isinstance(self._ear, LayerEar):  # PostgreSQL's notices ride with the insert

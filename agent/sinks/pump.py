@@ -122,8 +122,9 @@ class Pump:
                 await self._turn()
         finally:
             if listening is not None:
-                listening.cancel()
-                await asyncio.gather(listening, return_exceptions=True)
+                while not listening.done():  # a client that is just connecting may swallow it once
+                    listening.cancel()
+                    await asyncio.wait({listening}, timeout=0.1)
                 self._deaf()
 
     async def _something(self, seconds: float) -> bool:

@@ -67,8 +67,12 @@ class PumpedSink(ABC):
         """Let the followers of this process go, and end its thread."""
         self._pump.stop()
 
-    def _appended(self, run_id: str, last: int, frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
-        """Rows are stored: tell the followers here, and clean up once in a while when that was an end."""
+    def _appended(
+        self, run_id: str, last: int | None, frames: Sequence[str | None], error: dict[str, Any] | None
+    ) -> None:
+        """Rows are stored, unless they wait (None): tell the followers here, and purge now and then behind an end."""
+        if last is None:
+            return
         self._pump.publish(run_id, numbered(last, frames, error))
         if frames and frames[-1] is None and self._options.auto_purge:
             self._after_end()
@@ -81,8 +85,13 @@ class PumpedSink(ABC):
         return
 
     @abstractmethod
-    def _append(self, run_id: str, attempt: int, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:
-        """Store rows, the last one maybe terminal, and answer its number; `LeaseLost` for an older attempt."""
+    def _append(
+        self, run_id: str, attempt: int, frames: Sequence[str | None], error: dict[str, Any] | None
+    ) -> int | None:
+        """Store rows, the last one maybe terminal, and answer its number; `LeaseLost` for an older attempt.
+
+        None = they wait, and `_appended` is called once they are stored.
+        """
 
     @abstractmethod
     async def _read(self, positions: Positions, limit: int) -> Mapping[str, Sequence[NumberedFrame]]: ...

@@ -33,7 +33,8 @@ def ours(*, deploy: bool = False) -> list[checks.CheckMessage]:
 
 
 def told(wanted: str, *, deploy: bool = False, **settings: Any) -> str:  # noqa: ANN401 - any setting
-    """What that check says under these settings; nothing else of ours may speak."""
+    """What that check says under these settings, with a provider; nothing else of ours may speak."""
+    settings = {"PROVIDERS": {"scripted": ScriptedProvider([])}, **settings}
     with override_settings(AGENT=settings):
         found = ours(deploy=deploy)
     assert {each.id for each in found} <= {wanted}
@@ -73,10 +74,50 @@ def test_a_site_that_is_set_up_well_is_left_in_peace() -> None:
         ({"PROVIDERS": {"a": object(), "b": object()}}, 'AGENT["DEFAULT_PROVIDER"]: name one of PROVIDERS'),
         ({"PROVIDERS": {"a": object()}, "DEFAULT_PROVIDER": "b"}, "PROVIDERS has no 'b'"),
         ({"MODELS": [{"id": "m", "provider": "b"}]}, "PROVIDERS has no 'b', which 'm' names"),
+        ({"SINK_OPTIONS": {"poll": 1}}, "AGENT['SINK_OPTIONS']['poll']: there is no such option; there are poll_ms,"),
+        (
+            {"SINK_OPTIONS": {"poll_ms": -1}},
+            "AGENT['SINK_OPTIONS']['poll_ms']: must be a whole number from 1 up",
+        ),
+        ({"SINK_OPTIONS": {"flush_ms": True}}, "['flush_ms']: must be a whole number from 0 up, not True"),
+        ({"SINK_OPTIONS": {"auto_purge": 1}}, "['auto_purge']: must be True or False, not 1"),
+        ({"SINK_OPTIONS": {"purge_batch": 0}}, "['purge_batch']: must be a whole number from 1 up"),
+        ({"SINK_OPTIONS": {"listen_database": "direct"}}, "['listen_database']: must be the name of a database"),
+        ({"SINK_OPTIONS": {"poll_ms": 500, "idle_poll_ms": 400}}, "['idle_poll_ms']: must not be below poll_ms (500)"),
+        ({"SINK": "redis"}, "AGENT['SINK_OPTIONS']['url']: the sink 'redis' needs the url of a Redis server"),
+        (
+            {"SINK": "redis", "SINK_OPTIONS": {"url": "http://me:secret@x"}},
+            "['url']: must be the url of a Redis server",
+        ),
     ],
 )
 def test_e010_names_the_setting(settings: dict[str, Any], text: str) -> None:
     assert text in told("agent.E010", **settings)
+
+
+def test_e010_asks_for_a_provider_where_agents_are_declared() -> None:
+    agent(name="shop", prompt="Help.")(type("Shop", (), {}))
+    assert "AGENT['PROVIDERS']: agents are declared" in told("agent.E010", PROVIDERS={})
+    assert told("none") == ""
+
+
+def test_the_url_of_a_server_is_not_shown() -> None:
+    assert "secret" not in told("agent.E010", SINK="redis", SINK_OPTIONS={"url": "http://me:secret@x"})
+
+
+def test_options_of_a_hosts_own_sink_are_its_own_business() -> None:
+    assert told("none", SINK=f"{__name__}.Elsewhere", SINK_OPTIONS={"anything": 1}) == ""
+
+
+def test_options_that_another_sink_reads_are_no_mistake() -> None:
+    assert told("none", SINK="memory", SINK_OPTIONS={"poll_ms": 2000, "url": "redis://localhost"}) == ""
+
+
+def test_w014_knows_of_several_web_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEB_CONCURRENCY", "2")
+    assert "WEB_CONCURRENCY" in told("agent.W014", SINK="memory")
+    monkeypatch.setenv("WEB_CONCURRENCY", "1")
+    assert told("none", SINK="memory") == ""
 
 
 def test_e010_names_every_mistake_at_once() -> None:

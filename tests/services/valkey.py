@@ -33,10 +33,10 @@ def binary() -> Path:
     return found[0]
 
 
-def start_valkey() -> ValkeyServer:
+def start_valkey(*, port: int | None = None) -> ValkeyServer:
     """Start a fresh, empty server that keeps nothing on disk."""
     directory = own_directory("steward-valkey-", None)
-    port = _free_port()
+    port = port or _free_port()
     argv = [str(binary()), "--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no"]
     process = Guarded([*argv, "--dir", str(directory)], directory, user=None, stop_signal="TERM")
     process.wait_until(lambda: _answers(port))

@@ -7,12 +7,14 @@ from functools import partial
 
 import pytest
 from django.db import connection
+from redis import Redis
 
 from agent.conf import agent_settings
 from agent.db import close_threads
 from agent.sinks.base import FrameSink
 from agent.sinks.database import DatabaseSink
 from agent.sinks.pumped import PumpedSink
+from agent.sinks.redis import RedisSink
 from agent.store.base import AgentStore
 from agent.store.orm import OrmStore
 from agent.testing import InMemoryFrameSink, InMemoryStore
@@ -71,6 +73,23 @@ def test_database(case: SinkCase, other: OtherProcess, making: Callable[..., Mak
             clock=clock,
             elsewhere=partial(elsewhere, other, "agent.sinks.database.DatabaseSink", {}),
             pushes=connection.vendor == "postgresql",
+        )
+    )
+    other.ask("rest")
+
+
+@pytest.mark.once
+@pytest.mark.parametrize("case", SINK_CONTRACT, ids=lambda case: case.name)
+@pytest.mark.django_db(transaction=True)
+def test_redis(case: SinkCase, other: OtherProcess, making: Callable[..., Make], redis_url: str) -> None:
+    Redis.from_url(redis_url).flushall()
+    store, clock = with_clock(OrmStore())
+    case.run(
+        SinkSubject(
+            make=making(partial(RedisSink, store, url=redis_url)),
+            store=store,
+            clock=clock,
+            elsewhere=partial(elsewhere, other, "agent.sinks.redis.RedisSink", {"url": redis_url}),
         )
     )
     other.ask("rest")
