@@ -109,16 +109,20 @@ class JsonObject(serializers.DictField):
         return data
 
 
-class AttachmentRef(serializers.Serializer[dict[str, Any]]):
-    """An attachment is sent by the id that staging gave it, and by nothing else."""
-
-    mediaId = Name()
+class StrictBody(serializers.Serializer[dict[str, Any]]):
+    """A body in which a field that nobody knows is an error."""
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:  # noqa: ANN401  (as Serializer has it)
-        if isinstance(data, Mapping) and (unknown := sorted(set(data) - {"mediaId"})):
+        if isinstance(data, Mapping) and (unknown := sorted(set(data) - set(self.fields))):
             raise serializers.ValidationError({str(name): [_("Unknown field.")] for name in unknown})
         values: dict[str, Any] = super().to_internal_value(data)
         return values
+
+
+class AttachmentRef(StrictBody):
+    """An attachment is sent by the id that staging gave it, and by nothing else."""
+
+    mediaId = Name()
 
 
 class Component(serializers.Serializer[dict[str, Any]]):
@@ -213,4 +217,18 @@ class AnswerBody(DecisionBody):
 
 
 class RejectBody(DecisionBody):
+    reason = Text(required=False, allow_null=True, max_length=REASON_MAX)
+
+
+class ProposalDecisionBody(StrictBody):
+    """`digest` is that of the card that was shown."""
+
+    digest = Text(required=False, allow_null=True, max_length=DIGEST_MAX)
+
+
+class ApproveProposalBody(ProposalDecisionBody):
+    remember = Flag(required=False, default=False)
+
+
+class RejectProposalBody(ProposalDecisionBody):
     reason = Text(required=False, allow_null=True, max_length=REASON_MAX)

@@ -6,12 +6,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from typing import IO, Any, Final
+from urllib.parse import unquote
 
 from rest_framework.exceptions import UnsupportedMediaType
 from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 from rest_framework.serializers import BaseSerializer, Serializer
 
+from agent.domain.proposals import ProposalCursor
 from agent.domain.text import is_exact
 from agent.errors import Invalid, NotFound
 
@@ -36,6 +38,10 @@ class JsonParser(BaseParser):
         parser_context: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
         return json_object(stream.read(BODY_LIMIT + 1))
+
+
+CURSOR: Final = {"createdAt", "id"}
+INSTANT_MAX: Final = 2**53
 
 
 def read_body(request: Request) -> dict[str, Any]:
@@ -91,6 +97,26 @@ def cursor_of(request: Request) -> int:
     if cursor is None:
         raise Invalid.field(name, "a whole number from 0")
     return cursor
+
+
+def proposal_cursor_of(request: Request) -> ProposalCursor | None:
+    """Where a list of proposals goes on: the query's `after`, JSON `{createdAt, id}`, once or twice URI-encoded."""
+    value = request.query_params.get("after")
+    if value is None:
+        return None
+    try:
+        given = json_object(unquote(value).encode("utf-8", "surrogatepass"))
+    except Invalid:
+        given = {}
+    created_at, last = given.get("createdAt"), given.get("id")
+    if (
+        type(created_at) is not int
+        or abs(created_at) > INSTANT_MAX
+        or not isinstance(last, str)
+        or set(given) != CURSOR
+    ):
+        raise Invalid.field("after", "the cursor of X-Action-Proposals-Next")
+    return ProposalCursor(created_at=created_at, id=last)
 
 
 def idempotency_key_of(request: Request) -> str | None:

@@ -226,3 +226,39 @@ class ConfigShape(Shape):
     identity = IdentityConfigShape()
     queue = QueueConfigShape()
     approvals = ApprovalsConfigShape()
+
+
+class ProposalScopeShape(Shape):
+    tenantRef = serializers.CharField(allow_null=True)
+    actorRef = serializers.CharField()
+    threadId = serializers.CharField()
+
+
+class ProposalShape(Shape):
+    """What was asked for, and what became of it; instants are milliseconds since 1970."""
+
+    id = serializers.CharField()
+    scope = ProposalScopeShape()
+    originRunId = serializers.CharField()
+    originMessageId = serializers.CharField()
+    originToolCallId = serializers.CharField()
+    toolName = serializers.CharField()
+    input = serializers.JSONField()
+    confirmation = serializers.DictField(allow_null=True)
+    approver = serializers.CharField()
+    fourEyes = serializers.BooleanField()
+    onLost = serializers.ChoiceField(choices=("retry", "hold"))
+    expiresAt = serializers.IntegerField(allow_null=True)
+    createdAt = serializers.IntegerField()
+    digest = serializers.CharField()
+    decision = serializers.ChoiceField(choices=("pending", "approved", "rejected", "expired", "superseded"))
+    audit = serializers.DictField(required=False)
+    execution = serializers.DictField(required=False)
+    outcome = serializers.DictField(required=False)
+    delivery = serializers.DictField(required=False)
+    supersededBy = serializers.CharField(required=False)
+
+
+class ProposalDecisionShape(Shape):
+    status = serializers.ChoiceField(choices=("applied", "unchanged", "conflict", "expired"))
+    proposal = ProposalShape(required=False)

@@ -7,6 +7,7 @@ from agent.api.views.catalogues import AgentsView, ModelsView, ToolsView
 from agent.api.views.chat import CancelView, ChatView, StreamView
 from agent.api.views.config import ConfigView, QuotaView
 from agent.api.views.decisions import AnswerView, ApproveView, RejectView, SkipView
+from agent.api.views.proposals import ProposalApproveView, ProposalListView, ProposalRejectView
 from agent.api.views.queue import InterruptView, QueuedMessageView, QueueView, ResumeView
 from agent.api.views.schema import SchemaView
 from agent.api.views.threads import (
@@ -17,6 +18,8 @@ from agent.api.views.threads import (
     ThreadView,
     TruncateView,
 )
+
+PROPOSALS = "threads/<str:thread_id>/action-proposals"
 
 urlpatterns = [
     *route("chat", ChatView, "chat"),
@@ -33,6 +36,9 @@ urlpatterns = [
     *route("threads/<str:thread_id>/from/<str:message_id>", TruncateView, "truncate"),
     *route("threads/<str:thread_id>/queue", QueueView, "queue"),
     *route("threads/<str:thread_id>/queue/resume", ResumeView, "resume"),
+    *route(PROPOSALS, ProposalListView, "proposals"),
+    *route(f"{PROPOSALS}/<str:proposal_id>/approve", ProposalApproveView, "proposal_approve"),
+    *route(f"{PROPOSALS}/<str:proposal_id>/reject", ProposalRejectView, "proposal_reject"),
     *route("queue/<str:message_id>", QueuedMessageView, "queued_message"),
     *route("queue/<str:message_id>/interrupt", InterruptView, "interrupt"),
     *route("messages/<str:message_id>/feedback", FeedbackView, "feedback"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 from agent.domain.actor import Actor, Owner
@@ -20,23 +21,43 @@ from agent.store.base import AgentStore
 PAGE = 1000
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProposalPage:
+    """Proposals that the caller may see, and where the next page begins; None = this is the last."""
+
+    items: tuple[Proposal, ...]
+    next: ProposalCursor | None = None
+
+
 def approve(
-    actor: Actor, proposal_id: str, *, digest: str | None = None, via: str = "web", remember: bool = False
+    actor: Actor,
+    proposal_id: str,
+    *,
+    thread_id: str | None = None,
+    digest: str | None = None,
+    via: str = "web",
+    remember: bool = False,
 ) -> ProposalAnswer:
     """Let a worker carry it out. The same decision again is `unchanged`, and the first decider stays.
 
     Raises `NotFound`, `NotAllowed` and `CardChanged`; a decision that comes too late is an answer.
     """
     by = Decider(actor=actor, via=via, remember=remember)
-    return _decide(actor, proposal_id, Decision.APPROVED, by, digest=digest)
+    return _decide(actor, proposal_id, Decision.APPROVED, by, digest=digest, thread_id=thread_id)
 
 
 def reject(
-    actor: Actor, proposal_id: str, *, reason: str | None = None, digest: str | None = None, via: str = "web"
+    actor: Actor,
+    proposal_id: str,
+    *,
+    thread_id: str | None = None,
+    reason: str | None = None,
+    digest: str | None = None,
+    via: str = "web",
 ) -> ProposalAnswer:
     """Refuse it; the thread is told, with the reason. Raises as `approve` does."""
     by = Decider(actor=actor, via=via, reason=reason)
-    return _decide(actor, proposal_id, Decision.REJECTED, by, digest=digest)
+    return _decide(actor, proposal_id, Decision.REJECTED, by, digest=digest, thread_id=thread_id)
 
 
 def settle_unknown(
@@ -58,22 +79,23 @@ def run_again(actor: Actor, proposal_id: str, *, reason: str, via: str = "admin"
     return _settle_unknown(actor, proposal_id, None, reason=reason, via=via)
 
 
-def listed(actor: Actor, thread_id: str, *, after: ProposalCursor | None = None) -> list[Proposal]:
+def page(actor: Actor, thread_id: str, *, after: ProposalCursor | None = None) -> ProposalPage:
     """A thread's proposals, oldest first: all of them for its owner, for others those that they may decide."""
     store = get_store()
     owner = store.owner_of_thread(thread_id)
     if owner is None:
         raise NotFound
     if not supports(store):
-        return []
-    scope = scope_of(owner, thread_id)
-    page = store.list_proposals(scope, limit=PAGE, after=after)
-    if actor.same_as(owner):
-        return page
-    visible = [each for each in page if may_decide(actor, each.asked.approver, owner)]
-    if not visible:
+        if not actor.same_as(owner):
+            raise NotAllowed
+        return ProposalPage(items=())
+    scope = ProposalScope(tenant_ref=owner.tenant_ref, actor_ref=owner.ref, thread_id=thread_id)
+    found = store.list_proposals(scope, limit=PAGE, after=after)
+    visible = [each for each in found if actor.same_as(owner) or may_decide(actor, each.asked.approver, owner)]
+    if not visible and not actor.same_as(owner):
         raise NotAllowed
-    return visible
+    last = ProposalCursor(created_at=found[-1].created_at, id=found[-1].id) if len(found) == PAGE else None
+    return ProposalPage(items=tuple(visible), next=last)
 
 
 def expire_due(limit: int = 100) -> int:
@@ -87,11 +109,13 @@ def supports(store: AgentStore) -> bool:
 
 
 def found(store: AgentStore, proposal_id: str, *, thread_id: str | None = None) -> Proposal:
-    """A proposal by its id, in this thread if one is named."""
+    """A proposal by its id; if a thread is named, of that live one."""
     if not supports(store):
         raise NotSupported
     proposal = store.find_proposal(proposal_id)
     if proposal is None or thread_id not in {None, proposal.scope.thread_id}:
+        raise NotFound
+    if thread_id is not None and store.owner_of_thread(thread_id) is None:
         raise NotFound
     return proposal
 
@@ -100,9 +124,11 @@ def owner_of(proposal: Proposal) -> Owner:
     return Owner(proposal.scope.actor_ref, proposal.scope.tenant_ref)
 
 
-def _decide(actor: Actor, proposal_id: str, word: Decision, by: Decider, *, digest: str | None) -> ProposalAnswer:
+def _decide(
+    actor: Actor, proposal_id: str, word: Decision, by: Decider, *, digest: str | None, thread_id: str | None
+) -> ProposalAnswer:
     store = get_store()
-    proposal = _decidable(store, actor, proposal_id)
+    proposal = _decidable(store, actor, proposal_id, thread_id)
     if digest is not None and digest != proposal.digest:
         raise CardChanged
     return _moved(store, proposal, lambda: store.decide_proposal(proposal.scope, proposal_id, word, by))
@@ -117,8 +143,8 @@ def _settle_unknown(actor: Actor, proposal_id: str, end: Settlement | None, *, r
     return _moved(store, proposal, lambda: store.settle_unknown_proposal(proposal.scope, proposal_id, end, by))
 
 
-def _decidable(store: AgentStore, actor: Actor, proposal_id: str) -> Proposal:
-    proposal = found(store, proposal_id)
+def _decidable(store: AgentStore, actor: Actor, proposal_id: str, thread_id: str | None = None) -> Proposal:
+    proposal = found(store, proposal_id, thread_id=thread_id)
     if not may_decide(actor, proposal.asked.approver, owner_of(proposal)):
         raise NotAllowed
     return proposal
@@ -135,7 +161,3 @@ def _moved(store: AgentStore, proposal: Proposal, move: Callable[[], ProposalAns
             if after.execution is not None:
                 store.on_commit(partial(dispatch.proposal, proposal.id))
     return answer
-
-
-def scope_of(owner: Owner, thread_id: str) -> ProposalScope:
-    return ProposalScope(tenant_ref=owner.tenant_ref, actor_ref=owner.ref, thread_id=thread_id)

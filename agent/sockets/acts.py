@@ -10,7 +10,7 @@ from rest_framework.exceptions import Throttled
 from agent.api.base import ActorAPIView
 from agent.api.parsing import idempotency_key
 from agent.api.sending import send_of
-from agent.api.views import decisions
+from agent.api.views import decisions, proposals
 from agent.api.views.chat import CancelView, ChatView, StreamView, still_there
 from agent.api.views.threads import ThreadView
 from agent.domain.actor import Actor
@@ -112,7 +112,10 @@ CALLS: Final[Mapping[str, tuple[type[ActorAPIView], Decide]]] = {
     "answer": (decisions.AnswerView, decisions.answer),
     "skip": (decisions.SkipView, decisions.skip),
 }
-PROPOSALS: Final[Mapping[str, tuple[type[ActorAPIView], Decide]]] = {}
+PROPOSALS: Final[Mapping[str, tuple[type[ActorAPIView], Decide]]] = {
+    "approve": (proposals.ProposalApproveView, proposals.approve),
+    "reject": (proposals.ProposalRejectView, proposals.reject),
+}
 
 ACTS: Final[Mapping[str, Callable[[Socket, Asked], Awaitable[None]]]] = {
     "send": _send,

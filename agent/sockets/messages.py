@@ -8,7 +8,15 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from agent.api.bodies import AnswerBody, ApproveBody, DecisionBody, Name, RejectBody
+from agent.api.bodies import (
+    AnswerBody,
+    ApproveBody,
+    ApproveProposalBody,
+    DecisionBody,
+    Name,
+    RejectBody,
+    RejectProposalBody,
+)
 from agent.api.parsing import NUMBER_MAX, json_object, parse
 from agent.errors import Invalid
 
@@ -41,6 +49,18 @@ class ThreadRef(serializers.Serializer[dict[str, Any]]):
 
 class ProposalRef(ThreadRef):
     proposalId = Name()
+
+
+class ApproveProposal(ApproveProposalBody, ProposalRef): ...
+
+
+class RejectProposal(RejectProposalBody, ProposalRef): ...
+
+
+PROPOSALS: Final[Mapping[str, type[serializers.Serializer[dict[str, Any]]]]] = {
+    "approve": ApproveProposal,
+    "reject": RejectProposal,
+}
 
 
 BODIES: Final[Mapping[str, type[serializers.Serializer[dict[str, Any]]] | None]] = {
@@ -87,5 +107,5 @@ def asked(message: Mapping[str, Any]) -> Asked:
     if not isinstance(kind, str) or kind not in BODIES:
         raise Invalid.field("type", f"one of {', '.join(BODIES)}")
     body = {name: value for name, value in message.items() if name not in ENVELOPE}
-    shape = ProposalRef if kind in DECISIONS and "proposalId" in body else BODIES[kind]
+    shape = PROPOSALS.get(kind, ProposalRef) if kind in DECISIONS and "proposalId" in body else BODIES[kind]
     return Asked(kind=kind, ref=ref, body=body, values={} if shape is None else parse(shape, body))

@@ -85,6 +85,15 @@ class Desk:
         """Another process finds the run once its lease has lapsed, and works on it to its end."""
         assert self.parent.order(ahead=LAPSED, log=os.fspath(self.log), **self.plan) == 0
 
+    def execute(self, proposal_id: str, at: str) -> None:
+        """Let a child carry the proposal out, and die at the place."""
+        ended = self.parent.order(proposal=proposal_id, log=os.fspath(self.log), at=at)
+        assert ended == -signal.SIGKILL, f"nothing came by {at}"
+
+    def sweep(self, *, at: str = "") -> int:
+        """Another process looks for proposals, later than any lease; its wait status."""
+        return self.parent.order(sweep=True, ahead=LAPSED, log=os.fspath(self.log), at=at)
+
     def touched(self) -> list[list[str]]:
         """What was done outside, in order."""
         return [line.split() for line in self.log.read_text().splitlines()] if self.log.exists() else []

@@ -15,13 +15,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import psycopg
 from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.utils import timezone
 
-from agent.domain.commands import Effect, RunEnd, RunStart
+from agent.domain.commands import AppendMessage, Effect, RunEnd, RunStart
+from agent.domain.proposals import ProposalAnswer, ProposalScope, Settlement
 from agent.domain.runs import RunLease, Step
 from agent.flows.cancel import stop
 from agent.store import OrmStore
@@ -189,6 +191,29 @@ class MortalStore(OrmStore):
     ) -> bool:
         self._here.wrote = run_id
         return super().record_run_end(run_id, end, lease=lease, steps=steps)
+
+    def claim_proposal(
+        self, scope: ProposalScope, proposal_id: str, lease_ms: int, worker_id: str, *, most: int = 6
+    ) -> ProposalAnswer:
+        here("proposal:claiming")
+        answer = super().claim_proposal(scope, proposal_id, lease_ms, worker_id, most=most)
+        here("proposal:claimed")
+        return answer
+
+    def settle_proposal(
+        self, scope: ProposalScope, proposal_id: str, token: str, generation: int, result: Settlement
+    ) -> ProposalAnswer:
+        here("proposal:settling")
+        answer = super().settle_proposal(scope, proposal_id, token, generation, result)
+        here("proposal:unrecorded")
+        self.on_commit(partial(here, "proposal:settled"))
+        return answer
+
+    def admit_outcome(self, proposal_id: str, token: str | None, message: AppendMessage) -> ProposalAnswer:
+        here("proposal:admitting")
+        answer = super().admit_outcome(proposal_id, token, message)
+        self.on_commit(partial(here, "proposal:admitted"))
+        return answer
 
     def append_frame(
         self, run_id: str, frame: str | None, error: dict[str, Any] | None = None, *, attempt: int | None = None

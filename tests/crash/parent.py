@@ -24,7 +24,7 @@ django.setup()  # what follows reads the settings
 
 from django.db import DEFAULT_DB_ALIAS, connections  # noqa: E402
 
-from agent.models.prepared import Prepared  # noqa: E402
+from agent.models.prepared import Prepared, Select  # noqa: E402
 from agent.registry import registry  # noqa: E402
 from agent.runners import inline  # noqa: E402, F401 - warm
 from agent.sinks import database  # noqa: E402, F401 - warm
@@ -49,8 +49,13 @@ def warm() -> None:
     connection = connections[DEFAULT_DB_ALIAS]
     for module in pkgutil.iter_modules(orm.__path__, f"{orm.__name__}."):
         for statement in vars(importlib.import_module(module.name)).values():
-            if isinstance(statement, Prepared):
+            if isinstance(statement, Prepared) and not _locks(statement):
                 statement.compiled(DEFAULT_DB_ALIAS, connection)
+
+
+def _locks(statement: Prepared) -> bool:
+    """Whether it can only be compiled inside a transaction, which needs a connection."""
+    return isinstance(statement, Select) and bool(statement._build().query.select_for_update)
 
 
 def _forked(do: Callable[[dict[str, Any]], None], order: dict[str, Any]) -> int:

@@ -8,6 +8,7 @@ from tests.settings import DATABASES
 AGENT = {
     "STORE": "tests.crash.mortal.MortalStore",
     "SINK_OPTIONS": {"flush_ms": 0},  # a row a piece of text, so that a point can lie between any two
+    "BACKGROUND_ACTOR_RESOLVER": "tests.crash.site.StillThere",
     "PROVIDERS": {"scripted": "tests.crash.site.Model"},
     **({"RUNNER": "celery"} if "WORKER_BROKER" in os.environ else {}),
 }

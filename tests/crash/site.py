@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from agent.domain.actor import Actor
 from agent.domain.canonical import compact_json
 from agent.domain.model_calls import FrameEmitter, ModelRequest, Reply, ReplyCall, Usage
 from agent.domain.windows import History
@@ -28,7 +30,7 @@ ASKED = Reply(
     provider_state='{"signature": "\\u00e9=="}',
 )
 ACTION = ReplyCall(id="a", name="cancel", input={"number": 7})
-ACTED = replace(ASKED, tool_calls=(ACTION,))
+PROPOSED = ("refund", "transfer")  # tools whose calls become proposals; the second one holds when it is lost
 ANSWERED = Reply(text="Seven is here, thirteen is lost.", usage=Usage(input_tokens=150, output_tokens=7))
 SUMMARIZED = Reply(text="They asked for seven and thirteen.", usage=Usage(input_tokens=90, output_tokens=9))
 PIECES = (14, 6)  # how many frames each of the two model calls emits
@@ -57,6 +59,13 @@ def digest(request: ModelRequest) -> str:
     return hashlib.sha256(asked.encode()).hexdigest()[:12]
 
 
+class StillThere:
+    """Everybody who asked for something is still there."""
+
+    def resolve(self, ref: str, tenant_ref: str | None) -> Actor | None:
+        return Actor(ref, (), tenant_ref)
+
+
 class Model:
     """Says a fixed thing at each step of a turn."""
 
@@ -68,7 +77,9 @@ class Model:
             return _folded(request)
         step = int((request.idempotency_key or "").rpartition(":")[2])
         touched(f"model {step} {digest(request)}")
-        asked = ACTED if request.tools[0].name == ACTION.name else ASKED
+        first = request.tools[0].name
+        acts = first in {ACTION.name, *PROPOSED}
+        asked = replace(ASKED, tool_calls=(replace(ACTION, name=first),)) if acts else ASKED
         reply = ANSWERED if request.messages[-1].tool_results else asked
         before = plan.stored + 1  # step-start
         for number, frame in enumerate(pieces(reply)):
@@ -120,6 +131,16 @@ def declare() -> None:
         _used(ctx, "cancel")
         return {"cancelled": number}
 
+    def moves(name: str, on_lost: str) -> Callable[..., Any]:
+        def move(ctx: ToolContext, number: int) -> dict[str, int]:
+            """Move money, once a person has agreed."""
+            _used(ctx, name)
+            return {"moved": number}
+
+        return tool(name=name, kind="action", approval_mode="independent", on_lost=on_lost)(move)
+
+    for name, on_lost in zip(PROPOSED, ("retry", "hold"), strict=True):
+        agent(name=f"{name}s", prompt="You move.", tools=[moves(name, on_lost)])(type(name, (), {}))
     agent(name="acting", prompt="You cancel.", tools=[cancel])(type("Acting", (), {}))
     tools, window = [look, weigh, lose], History(max_messages=1, summarize=True)
     agent(name="mortal", prompt="You count.", tools=tools)(type("Mortal", (), {}))

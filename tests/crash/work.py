@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
-from agent.flows import dispatch
+from agent.flows import dispatch, execution
 from agent.flows.recovery import recover
 from tests.crash import mortal
 
@@ -14,6 +15,12 @@ SECONDS = 30
 def do(order: dict[str, Any]) -> None:
     """Drive the run of the order, or recover, as the plan in it says."""
     mortal.follow(order)
+    if "proposal" in order:
+        asyncio.run(execution.execute(order["proposal"]))
+        return
+    if "sweep" in order:
+        asyncio.run(execution.sweep())
+        return
     if "run" in order:
         dispatch.run(order["run"])
     else:

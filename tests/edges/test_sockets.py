@@ -203,8 +203,9 @@ def test_decisions_reach_the_flows_and_what_is_to_come_answers_honestly(ring: Ri
         for kind in ("approve", "reject"):
             unknown = line.ask(kind, toolCallId="nothing of that name")
             assert (unknown["status"], unknown["code"]) == (404, "not_found")
-            later = line.ask(kind, proposalId="p", threadId="t")
-            assert (later["status"], later["code"]) == (501, "not_supported")
+            proposed = line.ask(kind, proposalId="p", threadId="t")
+            assert (proposed["status"], proposed["code"]) == (404, "not_found")
+            assert line.ask(kind, proposalId="p", threadId="t", other=1)["status"] == 400
         assert line.ask("skip", toolCallId="c")["status"] == 404
         assert line.ask("answer", toolCallId="c", answers={"0": ["yes"]})["status"] == 404
 

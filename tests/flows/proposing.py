@@ -40,7 +40,7 @@ class Desk:
     def asked(self, message: str = "refund order 1042", **fields: Any) -> tuple[Run, Proposal]:  # noqa: ANN401
         """A turn that ends with a proposal."""
         run = self.site.turn(message, **fields)
-        [found] = [one for one in proposals.listed(run.actor, run.thread_id) if one.asked.origin_run_id == run.id]
+        [found] = [one for one in proposals.page(run.actor, run.thread_id).items if one.asked.origin_run_id == run.id]
         return run, found
 
     def again(self, proposal: Proposal) -> Proposal:

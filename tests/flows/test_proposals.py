@@ -239,7 +239,7 @@ def test_a_newer_request_replaces_the_pending_one(desk: MakeDesk) -> None:
 def test_every_call_of_the_step_is_handled_before_the_turn_ends(desk: MakeDesk) -> None:
     made = desk()
     run = made.site.turn("refund order 1 and order 2")
-    found = proposals.listed(ALICE, run.thread_id)
+    found = proposals.page(ALICE, run.thread_id).items
     assert sorted(one.asked.input["order"] for one in found) == [1, 2]
     assert run.status == "completed"
 
@@ -269,11 +269,11 @@ def test_a_conversation_shows_the_cards_as_they_are_after_a_reload(desk: MakeDes
 
 def test_strangers_see_nothing_and_approvers_only_what_they_may_decide(desk: MakeDesk) -> None:
     run, proposal = desk().asked()
-    assert [one.id for one in proposals.listed(LEAD, run.thread_id)] == [proposal.id]
+    assert [one.id for one in proposals.page(LEAD, run.thread_id).items] == [proposal.id]
     with pytest.raises(NotAllowed):
-        proposals.listed(Actor("bo"), run.thread_id)
+        proposals.page(Actor("bo"), run.thread_id)
     with pytest.raises(NotFound):
-        proposals.listed(ALICE, "nowhere")
+        proposals.page(ALICE, "nowhere")
 
 
 def test_the_mode_is_recorded_and_a_later_setting_does_not_change_it(desk: MakeDesk) -> None:
