@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -16,9 +17,10 @@ from agent.flows import queue, threads
 from agent.flows.admission import Admitted, Queued, chat
 from agent.flows.cancel import cancel
 from agent.flows.queue import Edit
-from agent.flows.recovery import recover
+from agent.flows.recovery import end_stream, recover
 from agent.flows.starts import Send
 from agent.registry import agent, isolated_registry
+from agent.sinks import notices
 from agent.store import OrmStore, get_store, in_store
 from tests.flows.conftest import ALICE, Site
 
@@ -625,3 +627,65 @@ def busy_again(desk: Site, thread_id: str) -> str:
     desk.store.create_run(run)
     desk.store.claim_active_run(thread_id, "again")
     return thread_id
+
+
+# ---- a worker that was gone before it told --------------------------------------------------------------------------
+
+
+def test_who_ends_the_stream_of_a_settled_run_tells_its_queue_too(site: MakeSite) -> None:
+    """Of a completed run the journal says it; of a cancelled one, of which it says nothing, the queue as it is now."""
+    desk = site(["One.", "Two."])
+    completed = busy(desk)
+    message_id = desk.wait("two", completed.thread_id).message_id
+    desk.drive(completed.run_id)
+    cancelled = busy(desk)
+    desk.wait("two", cancelled.thread_id)
+    cancel(ALICE, cancelled.run_id)
+    for run_id, last in ((completed.run_id, ["queue", "end"]), (cancelled.run_id, ["queue", "cancelled", "end"])):
+        told = queue_frame(desk, run_id)
+        desk.store.remove_frames([run_id])
+        end_stream(run_id)
+        assert kinds(desk, run_id)[-len(last) :] == last
+        assert queue_frame(desk, run_id) == told
+        end_stream(run_id)
+        assert kinds(desk, run_id).count("queue") == 1
+    assert queue_frame(desk, completed.run_id)["started"]["runId"] == message_id
+    assert queue_frame(desk, cancelled.run_id)["queue"]["paused"]["reason"] == "cancelled"
+
+
+def test_a_journal_from_before_the_queue_is_told_without_it(site: MakeSite) -> None:
+    desk = site(["One."])
+    run = desk.turn("one")
+    assert desk.steps(run.id)[-1].payload == {"outcome": "completed", "started": None}
+    desk.store.remove_frames([run.id])
+    end_stream(run.id)
+    assert "queue" not in kinds(desk, run.id)
+
+
+# ---- who has the conversation open ----------------------------------------------------------------------------------
+
+
+def test_whoever_has_the_conversation_open_is_told_of_each_change(site: MakeSite) -> None:
+    desk = site(["One.", "Two."])
+    first = busy(desk)
+    heard: list[str] = []
+
+    def tell(thread_id: str, reason: str) -> None:
+        assert thread_id == first.thread_id
+        heard.append(reason)
+
+    asyncio.run(notices.watch(first.thread_id, tell))
+    try:
+        waits = [desk.wait(text, first.thread_id).message_id for text in ("two", "three")]
+        queue.edit(ALICE, waits[1], Edit(message="3"))
+        queue.remove(ALICE, waits[1])
+        assert heard == ["queue"] * 4
+        heard.clear()
+        desk.drive(first.run_id)
+        assert sorted(heard) == ["queue", "run-settled", "run-started", "title"]
+        heard.clear()
+        assert desk.waiting(first.thread_id) == []
+        queue.clear(ALICE, first.thread_id)
+        assert heard == ["queue"]
+    finally:
+        notices.unwatch(first.thread_id, tell)
