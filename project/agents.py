@@ -181,6 +181,7 @@ def cancel_order(ctx: ToolContext, number: int) -> dict[str, int]:
     description="Ask where an order is, what was in it, or what you have ordered so far.",
     prompt=PROMPT,
     tools=[look_up_order, list_customer_orders, order_history, cancel_order],
+    allow_ask=True,
 )
 class Shop:
     """The support desk."""

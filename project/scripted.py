@@ -23,6 +23,7 @@ This demo runs without a model, so I understand just a few sentences. Try one of
 - where is order 1042?
 - what happened to order 1042?
 - list my orders
+- help me choose a lamp (I ask two questions back)
 - cancel order 1043 (you are asked before it happens)
 - orders of Bruno (for the shop's staff)
 - count to 50 slowly (to try out reload and stop)
@@ -38,6 +39,22 @@ one: ask me "where is order 1042?", or say `help`.
 NUMBER = re.compile(r"(?<![\w.,-])#?(\d{3,9})(?![\w-])")
 COUNT = re.compile(r"\bcount (?:up )?to (\d{1,4})\b", re.IGNORECASE)
 CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
+CHOOSE = re.compile(r"\b(help me choose|recommend|which lamp)\b", re.IGNORECASE)
+QUESTIONS: list[Json] = [
+    {
+        "id": "room",
+        "prompt": "Which room is the lamp for?",
+        "options": [{"value": "desk", "label": "A desk"}, {"value": "living", "label": "The living room"}],
+        "defaults": ["desk"],
+        "allowFreeText": True,
+    },
+    {
+        "id": "budget",
+        "prompt": "What may it cost, in dollars?",
+        "defaults": ["100"],
+        "input": {"type": "number", "min": 5},
+    },
+]
 HISTORY = re.compile(r"\b(history|happened|events|track(?:ing)?|story|since)\b", re.IGNORECASE)
 MINE = re.compile(r"\b(my|all) orders\b|\bwhat (?:have|did) i (?:order|buy|bought)", re.IGNORECASE)
 OF_CUSTOMER = re.compile(r"\borders? (?:of|for|by|from) (?:customer )?([^\W\d][\w' .-]*)", re.IGNORECASE)
@@ -78,6 +95,8 @@ def _counted(last: int) -> ScriptedReply:
 def _looked_up(question: str) -> tuple[Sequence[ReplyCall], str]:
     """The calls that would answer the question, and the thought that leads to them."""
     numbers = list(dict.fromkeys(int(number) for number in NUMBER.findall(question)))[:CALLS_MOST]
+    if CHOOSE.search(question):
+        return [call("ask", questions=QUESTIONS)], "I need to know what the lamp is for."
     if numbers and CANCEL.search(question):
         calls = [call("cancel_order", f"call_{number}", number=number) for number in numbers]
         return calls, "They want it cancelled, which I may do once they have confirmed it."
@@ -156,11 +175,19 @@ def _cancelled(done: dict[str, Json]) -> str:
     return f"Order {done['cancelled']} is cancelled. You will have your money back within a week."
 
 
+def _chosen(answered: dict[str, Json]) -> str:
+    room, budget = (", ".join(answered["answers"][name]) for name in ("room", "budget"))
+    lamp = "Brass desk lamp ($84.95)" if room == "desk" else "Floor lamp, oak ($189.00)"
+    assumed = " I assumed what you left open." if answered["defaulted"] else ""
+    return f"For {room} and up to ${budget} I would look at the **{lamp}** first.{assumed}"
+
+
 TELLERS: dict[str, Callable[[dict[str, Json]], str]] = {
     "look_up_order": _order,
     "list_customer_orders": _orders,
     "order_history": _history,
     "cancel_order": _cancelled,
+    "ask": _chosen,
 }
 
 

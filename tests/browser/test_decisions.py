@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -18,9 +19,9 @@ ORDER = 1043
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
+def site(demo_database: Callable[[], Path]) -> Iterator[DemoSite]:
     """A demo of its own: its orders are changed."""
-    with demo_site(tmp_path_factory.mktemp("deciding")) as running:
+    with demo_site(demo_database()) as running:
         yield running
 
 
@@ -74,3 +75,29 @@ def test_what_was_approved_happens_in_every_window(open_chat: OpenChat) -> None:
     other.ask(f"cancel order {ORDER}")
     expect(other.answers.last).to_contain_text("cannot be cancelled any more")
     expect(other.answers.last.locator(".agent-card")).to_have_count(0)
+
+
+def test_questions_are_answered_in_a_form_that_says_what_is_wrong(chat: Chat) -> None:
+    chat.say("help me choose a lamp")
+    form = chat.answers.last.get_by_role("form", name="A question to you")
+    expect(form.get_by_label("A desk")).to_be_checked()
+    form.get_by_label("The living room").check()
+    form.get_by_label("What may it cost").fill("3")
+    form.get_by_role("button", name="Send answers").click()
+    expect(form.get_by_role("alert").last).to_have_text("between 5 and any")
+    form.get_by_label("What may it cost").fill("250")
+    chat.page.reload()
+    form.get_by_label("The living room").check()
+    form.get_by_label("What may it cost").fill("250")
+    form.get_by_role("button", name="Send answers").click()
+    chat.wait_for_words("For living and up to $250")
+    chat.settled()
+    expect(form).to_have_count(0)
+
+
+def test_questions_that_are_skipped_say_what_is_assumed(chat: Chat) -> None:
+    chat.say("help me choose a lamp")
+    form = chat.answers.last.get_by_role("form", name="A question to you")
+    form.get_by_role("button", name="Skip").click()
+    chat.wait_for_words("I assumed what you left open.")
+    chat.settled()

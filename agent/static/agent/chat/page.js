@@ -1,6 +1,6 @@
 // The chat page: finds its element, learns what this site offers, and connects the parts.
 
-import { Api } from "./api.js";
+import { Api, ApiError } from "./api.js";
 import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { part } from "./dom.js";
@@ -29,7 +29,7 @@ class Page {
       again: () => this.conversation.regenerate(),
       branch: (message) => this.branch(message),
       edit: (message) => this.edit(message),
-      decide: (choice, body) => this.api.post(`tool-call/${choice}`, body),
+      decide: (choice, body, target) => this.decide(choice, body, target),
       feedback: (message, value, shown) => this.feedback(message, value, shown),
     };
     this.agentLabel = (name) => this.store.get("agents").find((agent) => agent.name === name)?.label ?? say("agent");
@@ -115,6 +115,17 @@ class Page {
   }
 
   // ---- what the reader may do with messages and conversations ------------------------------------------------------------
+
+  /** A decision about a call, or about the proposal that stands for it. */
+  async decide(choice, body, target) {
+    if (!target) return this.api.post(`tool-call/${choice}`, body);
+    const { toolCallId, ...rest } = body;
+    const proposal = `threads/${encodeURIComponent(this.store.get("threadId"))}/action-proposals/${encodeURIComponent(target.proposalId)}`;
+    const { status } = await this.api.post(`${proposal}/${choice}`, rest);
+    if (status === "expired") throw new ApiError({ status: 410, code: "approval_expired", message: say("card_expired") });
+    if (status === "conflict") throw new ApiError({ status: 409, code: "already_decided", message: say("card_decided") });
+    return null;
+  }
 
   edit(message) {
     if (this.store.get("busy")) return;

@@ -10,10 +10,11 @@ const TICK_MS = 1000;
 const UNSEEN = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
 export class CardView {
-  /** `decide(choice, body)` sends a decision; it throws what the server refuses. */
-  constructor({ id, approver, digest, fourEyes = false, confirmation = {}, expiresAt }, { name, input, decide }) {
+  /** `decide(choice, body, target)` sends a decision; it throws what the server refuses. */
+  constructor({ id, approver, digest, fourEyes = false, confirmation = {}, expiresAt, target = null }, { name, input, decide }) {
     this.id = id;
     this.digest = digest;
+    this.target = target; // a proposal that stands for the call
     this.decide = decide;
     this.expiresAt = expiresAt ? Date.parse(expiresAt) : null;
     this.title = seen(confirmation.title ?? name);
@@ -66,7 +67,7 @@ export class CardView {
     this.#lock(true);
     this.said.textContent = say("card_sending");
     try {
-      await this.decide(choice, body);
+      await this.decide(choice, body, this.target);
       if (!this.status) this.settle({ status: choice === "approve" ? "approved" : "rejected" });
     } catch (error) {
       if (this.status) return; // somebody else was faster, and the stream has said so

@@ -97,6 +97,10 @@ export class StepView {
     const view = this.tools.get(approval.id);
     if (!view) return;
     const { state } = view.element.dataset;
+    if (view.name === "ask") {
+      if (approval.status === "pending") view.question(approval.id, view.given.questions, this.decide);
+      return;
+    }
     view.ask(approval, this.decide);
     if (approval.status === "pending") return;
     view.card.settle(approval);

@@ -3,6 +3,7 @@
 import { make } from "../dom.js";
 import { humanise, say } from "../words.js";
 import { CardView } from "./card.js";
+import { QuestionsView } from "./questions.js";
 import { shownValue } from "./value.js";
 
 const WORDS = {
@@ -41,11 +42,13 @@ export class ToolView {
 
   output(output) {
     this.state("done");
+    this.questions?.settle(answered(output));
     this.#detail("output", "tool_output", output);
   }
 
   error(error, state = "failed") {
     this.state(state);
+    this.questions?.settle(state === "denied" ? say("card_expired") : "");
     if (error) this.#detail("error", "tool_error", error);
   }
 
@@ -57,6 +60,14 @@ export class ToolView {
     this.note.before(this.card.element);
   }
 
+  /** The reader is asked something. */
+  question(id, questions, decide) {
+    if (this.questions) return;
+    this.state("waiting");
+    this.questions = new QuestionsView(id, questions, decide);
+    this.note.before(this.questions.element);
+  }
+
   decided(settled) {
     this.card?.settle(settled);
     this.state(settled.status === "approved" ? "running" : "denied");
@@ -64,7 +75,8 @@ export class ToolView {
 
   /** Nothing more comes. */
   over() {
-    if (this.card && !this.card.status) this.card.settle({ status: "failed" });
+    if (this.card && !this.card.status && !this.card.target) this.card.settle({ status: "failed" });
+    if (this.questions && !this.questions.over) this.questions.settle();
     if (["running", "waiting"].includes(this.element.dataset.state)) this.state("unfinished");
   }
 
@@ -80,6 +92,11 @@ export class ToolView {
       make("div", { data: { detail: name } }, make("p", { className: "agent-tool-word" }, say(word)), shownValue(value)),
     );
   }
+}
+
+/** How questions were answered, in the words of the questions. */
+function answered({ skipped, summary } = {}) {
+  return skipped ? `${say("ask_skipped")}\n${summary}` : (summary ?? "");
 }
 
 /** The few short values a call was made with, as in `Look up order 1042`. */

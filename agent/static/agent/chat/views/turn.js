@@ -162,6 +162,12 @@ const HANDLERS = {
     turn.step.finish();
     return call ? say("card_asks", { title: call.card.title }) : "";
   },
+  elicitation: (turn, frame) => {
+    const call = turn.calls.get(frame.id);
+    call?.question(frame.id, frame.request.questions, turn.on.decide);
+    turn.step.finish();
+    return call ? call.questions.title : "";
+  },
   "approval-settled": (turn, frame) => turn.calls.get(frame.id)?.decided(frame),
   "tool-output": (turn, frame) => turn.calls.get(frame.id)?.output(frame.output),
   "tool-output-error": (turn, frame) => turn.calls.get(frame.id)?.error(frame.error),
