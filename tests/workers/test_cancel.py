@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent import tasks
+from agent.db import close_threads
 from agent.domain.actor import Actor
 from agent.domain.runs import Run
 from agent.errors import NotFound
@@ -30,6 +31,7 @@ def slot(web: CeleryRunner) -> Iterator[None]:
     """The loop of a worker process, here, ended with the test."""
     yield
     worker.stop()
+    close_threads()  # no connection outlives the test
 
 
 def send(text: str) -> str:
