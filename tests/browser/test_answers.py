@@ -182,20 +182,3 @@ def test_the_text_of_a_model_is_text_and_never_markup(chat: Chat) -> None:
     expect(body.get_by_role("link")).to_have_text(["good"])
     expect(body.get_by_role("link")).to_have_attribute("rel", re.compile("noopener"))
     expect(body).to_contain_text("[bad](javascript:alert(1))")
-
-
-def test_a_busy_conversation_says_so_and_the_text_stays_in_the_box(chat: Chat, open_chat: OpenChat) -> None:
-    chat.ask("help")
-    address = chat.page.evaluate("location.pathname + location.search")
-    other = open_chat(path=address)
-    chat.say(COUNT)
-    chat.wait_for_words("1 2")
-    other.say("where is order 1043?")
-    expect(other.notice).to_contain_text("An answer is still being written in this conversation")
-    expect(other.box).to_have_value("where is order 1043?")
-    other.wait_for_words("1 2 3")
-    chat.say("list my orders")
-    expect(chat.notice).to_contain_text("The answer is still being written.")
-    expect(chat.box).to_have_value("list my orders")
-    chat.settled()
-    expect(chat.last_text).to_have_text(WHOLE)

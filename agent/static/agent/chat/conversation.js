@@ -6,6 +6,7 @@ import { Follower } from "./follow.js";
 import { say } from "./words.js";
 import { Transcript } from "./transcript.js";
 import { OwnView } from "./views/own.js";
+import { QueueView, queueActs } from "./views/queue.js";
 import { TurnView } from "./views/turn.js";
 
 const TRIES = 3;
@@ -20,6 +21,7 @@ export class Conversation {
     this.transcript = new Transcript(this.list, part(root, "earlier"), page);
     this.place = { threadId: null }; // what is open now; work that was begun for another place no longer touches the page
     this.follower = null;
+    this.queue = new QueueView(part(root, "queue"), queueActs(api, () => this.place.threadId, (act) => this.#arrange(act)));
   }
 
   // ---- opening ------------------------------------------------------------------------------------------------------
@@ -31,6 +33,7 @@ export class Conversation {
     this.place = place;
     this.notices.clear();
     this.transcript.clear();
+    this.queue.show();
     this.store.set({ threadId, title: "", busy: false, runId: null, editing: null, defaultAgent: null });
     this.page.composer.text = this.drafts.text(threadId) || this.drafts.unaccepted(threadId);
     part(this.root, "welcome").hidden = threadId !== null;
@@ -38,11 +41,15 @@ export class Conversation {
   }
 
   /** Take up what another window of ours did here meanwhile. */
-  async refresh({ activeRunId, lastMessagePreview }) {
+  async refresh() {
     const { place } = this;
-    if (this.store.get("busy") || (!activeRunId && lastMessagePreview === place.preview)) return;
+    if (place.threadId === null) return;
     const detail = await this.api.get(`threads/${encodeURIComponent(place.threadId)}`).catch(() => null);
-    if (detail && this.place === place && !this.store.get("busy")) this.#show(detail);
+    if (!detail || this.place !== place) return;
+    this.queue.show(detail.queue);
+    if (this.store.get("busy") || this.settling) return; // the stream tells the rest
+    if (detail.activeRunId || detail.messages.at(-1)?.id !== place.last) this.#show(detail);
+    else this.page.titled(detail.title);
   }
 
   async #load(place) {
@@ -60,9 +67,10 @@ export class Conversation {
   }
 
   #show(detail) {
-    const { activeRunId = null, messages, title, defaultAgent = null, lastMessagePreview } = detail;
+    const { activeRunId = null, messages, title, defaultAgent = null, queue } = detail;
     this.store.set({ title, defaultAgent });
-    this.place.preview = lastMessagePreview;
+    this.place.last = messages.at(-1)?.id;
+    this.queue.show(queue);
     this.transcript.show(messages, activeRunId);
     this.#dropArrivedDraft(messages);
     this.scroller.toEnd();
@@ -183,9 +191,20 @@ export class Conversation {
     }
     if (place.threadId === null) this.page.begun(threadId, place);
     this.page.touched(threadId);
-    own?.mark(told.queued ? "queued" : "");
+    own?.mark("");
     if (streams) this.#follow(response.headers.get("X-Agent-Run-Id"), response);
-    else if (!told.queued || !this.follower) await this.open(threadId);
+    else if (told.queued && !told.runId) this.#queued(told, own);
+    else await this.open(threadId);
+  }
+
+  // It stands in the queue, not yet among what was said.
+  #queued(told, own) {
+    own?.element.remove();
+    this.queue.show(told.queue);
+    this.page.announce(say("queued"));
+    if (this.follower) return;
+    this.store.set({ busy: false });
+    this.refresh();
   }
 
   #refused(error, place, { own, text }) {
@@ -199,6 +218,22 @@ export class Conversation {
     part(this.root, "welcome").hidden = place.threadId !== null || this.list.childElementCount > 0;
     this.page.failed(error, { kept: Boolean(text) });
     if (error.code === "run_active") this.#join(place);
+  }
+
+  // ---- what waits ---------------------------------------------------------------------------------------------------
+
+  async #arrange(act) {
+    const { place } = this;
+    try {
+      const state = await act();
+      if (this.place !== place) return;
+      this.queue.show(state);
+      if (state.runId) this.refresh();
+    } catch (error) {
+      if (this.place !== place) return;
+      this.page.failed(error);
+      this.refresh(); // it has started, or another window was faster
+    }
   }
 
   // Another window of ours made the thread busy: show what it is being told.
@@ -236,6 +271,7 @@ export class Conversation {
   #frame(frame, state) {
     if (frame.kind === "title") this.page.titled(frame.title);
     if (frame.kind === "cancelled") state.cancelled = true;
+    if (frame.kind === "queue") this.queue.show(frame.queue);
     const heard = state.turn.frame(frame);
     if (heard) this.page.announce(heard);
   }
@@ -244,12 +280,16 @@ export class Conversation {
     const { turn } = state;
     const { place } = this;
     this.follower = null;
+    this.settling = true;
+    this.notices.clear(); // what was said of an answer that is being written is over with it
     turn.end(state);
     this.store.set({ busy: false, runId: null });
     if (!turn.steps.some((step) => step.element.hasChildNodes()) && !state.cancelled) turn.element.remove();
     if (error) this.page.failed(error, { again: () => this.regenerate(), label: say("try_again") });
-    else if (turn.text) this.page.announce(say("answer_ready", { agent: turn.agent, text: turn.text.slice(0, SPOKEN_MOST) }));
+    else if (state.cancelled) this.page.announce(say("stopped"));
+    else if (turn.spoken) this.page.announce(say("answer_ready", { agent: turn.agent, text: turn.spoken.slice(0, SPOKEN_MOST) }));
     await this.#reconcile(place, state);
+    this.settling = false;
   }
 
   /** Put what was stored in the place of what was streamed: it has ids, so it can be acted on. */
@@ -257,7 +297,8 @@ export class Conversation {
     const detail = await this.api.get(`threads/${encodeURIComponent(place.threadId)}`).catch(() => null);
     if (!detail || this.place !== place || this.follower) return;
     this.page.titled(detail.title);
-    place.preview = detail.lastMessagePreview;
+    place.last = detail.messages.at(-1)?.id;
+    this.queue.show(detail.queue);
     if (detail.activeRunId) {
       this.#show(detail);
       return;

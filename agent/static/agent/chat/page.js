@@ -5,6 +5,7 @@ import { Composer } from "./composer.js";
 import { Conversation } from "./conversation.js";
 import { part } from "./dom.js";
 import { Drafts } from "./drafts.js";
+import { Live } from "./live.js";
 import { Scroller } from "./scroller.js";
 import { Sidebar, titled } from "./sidebar.js";
 import { Store } from "./store.js";
@@ -45,6 +46,8 @@ class Page {
     } });
     const { store, drafts, notices, scroller } = this;
     this.conversation = new Conversation({ root, api: this.api, store, drafts, notices, scroller, page: this });
+    this.live = new Live(root.dataset.socket, () => this.conversation.refresh());
+    store.show(["threadId"], () => this.live.watch(store.get("threadId")));
     this.#listen();
     this.#show();
   }
@@ -96,8 +99,7 @@ class Page {
   /** The list anew, and the open conversation if it has gone on elsewhere. */
   async refresh() {
     await this.#loadThreads();
-    const summary = this.store.get("threads").find(({ id }) => id === this.store.get("threadId"));
-    if (summary) await this.conversation.refresh(summary);
+    await this.conversation.refresh();
   }
 
   announce(text) {
@@ -212,9 +214,11 @@ class Page {
     }
     document.addEventListener("keydown", (event) => this.#escape(event));
     window.addEventListener("popstate", () => this.conversation.open(new URL(location.href).searchParams.get(this.root.dataset.parameter)));
-    document.addEventListener("visibilitychange", () => {
+    const look = () => {
       if (document.visibilityState === "visible" && this.store.get("threadsLoaded")) this.refresh();
-    });
+    };
+    document.addEventListener("visibilitychange", look);
+    window.addEventListener("focus", look);
   }
 
   #escape(event) {

@@ -5,6 +5,7 @@ import { say } from "./words.js";
 
 const FIRST = 50;
 const MOST = 200;
+const MARKS = /[*_`#>|]+/g; // what a model writes for looks
 
 export class Sidebar {
   /** `on`: open(threadId), fresh(), failed(error); `address(threadId)` is a conversation's own URL. */
@@ -16,6 +17,7 @@ export class Sidebar {
     this.on = on;
     this.limit = FIRST;
     this.exact = new Intl.DateTimeFormat(language, { dateStyle: "full", timeStyle: "short" });
+    this.brief = new Intl.DateTimeFormat(language, { dateStyle: "short", timeStyle: "short" });
     this.#listen();
     store.show(["threads", "threadId"], () => this.#show());
   }
@@ -88,22 +90,31 @@ export class Sidebar {
     const groups = Map.groupBy(threads, ({ updatedAt }) => ageInWords(new Date(updatedAt)));
     return [...groups].flatMap(([age, members]) => [
       make("h3", { className: "agent-age" }, say(age)),
-      make("ul", {}, ...members.map((thread) => this.#item(thread))),
+      make("ul", {}, ...members.map((thread) => this.#item(thread, alike(thread, threads)))),
     ]);
   }
 
-  #item(thread) {
+  #item(thread, alike) {
     const title = titled(thread.title);
+    const at = this.exact.format(new Date(thread.updatedAt));
+    const said = thread.lastMessagePreview?.replace(MARKS, "").trim();
+    const detail = [this.brief.format(new Date(thread.updatedAt)), said].filter(Boolean).join(" · ");
     const properties = {
       className: "agent-thread",
       href: this.address(thread.id),
-      title: `${title}\n${this.exact.format(new Date(thread.updatedAt))}`,
+      title: `${title}\n${at}`,
       dir: "auto",
       data: { threadId: thread.id },
     };
     if (thread.id === this.store.get("threadId")) properties.aria = { current: "page" };
-    return make("li", {}, make("a", properties, title));
+    const more = alike ? make("span", { className: "agent-thread-preview", dir: "auto" }, detail) : null;
+    return make("li", {}, make("a", properties, title, more));
   }
+}
+
+/** Whether another conversation has the same title, so that more has to be said. */
+function alike(thread, threads) {
+  return threads.some(({ id, title }) => id !== thread.id && titled(title) === titled(thread.title));
 }
 
 function ageInWords(at) {

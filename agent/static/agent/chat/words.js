@@ -1,11 +1,18 @@
 // Every sentence the script shows comes from the page's template, where Django has translated it.
 
 const words = new Map();
+let spoken; // undefined: the browser's
 
 export function loadWords(root) {
+  spoken = root.dataset.language || undefined;
   for (const word of root.querySelector("[data-words]").content.querySelectorAll("[data-word]")) {
     words.set(word.dataset.word, word.textContent);
   }
+}
+
+/** The language of the page, for dates and numbers. */
+export function language() {
+  return spoken;
 }
 
 /** The sentence of this name, with `{names}` filled in. */

@@ -29,6 +29,12 @@ export class TurnView {
     return this.steps.findLast((step) => step.text)?.text ?? "";
   }
 
+  /** The same as it is shown, without the marks that it was written with. */
+  get spoken() {
+    const bodies = this.body.querySelectorAll(".agent-text-body");
+    return bodies[bodies.length - 1]?.textContent.trim() ?? "";
+  }
+
   /** Take one frame of the stream; kinds that are not known are passed over. Answers what a listener should hear. */
   frame(frame) {
     if (this.stored && frame.kind === "step-start") this.#unstored();

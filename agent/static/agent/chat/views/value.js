@@ -1,18 +1,29 @@
 // What goes into a tool and comes out of it, for people: names and values, not JSON.
 
 import { make } from "../dom.js";
-import { humanise, say } from "../words.js";
+import { humanise, language, say } from "../words.js";
 
 const DEPTH_MOST = 4;
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)$/;
 const ITEMS_MOST = 100;
 
 /** An element or text that shows any JSON value. */
 export function shownValue(value, depth = 0) {
   if (value === null || value === undefined || value === "") return say("nothing");
   if (value === true || value === false) return say(value ? "yes" : "no");
+  if (isInstant(value)) return make("time", { dateTime: value }, instant(value));
   if (typeof value !== "object") return make("span", { className: "agent-value", dir: "auto" }, String(value));
   if (depth >= DEPTH_MOST) return make("code", {}, JSON.stringify(value));
   return Array.isArray(value) ? list(value, depth) : names(value, depth);
+}
+
+// An instant as programs write it, in the reader's own time and language.
+function isInstant(value) {
+  return typeof value === "string" && INSTANT.test(value) && !Number.isNaN(Date.parse(value));
+}
+
+function instant(value) {
+  return new Intl.DateTimeFormat(language(), { dateStyle: "medium", timeStyle: "short" }).format(new Date(value));
 }
 
 function names(value, depth) {

@@ -1,0 +1,91 @@
+"""Typing ahead in the chat page: what waits is shown, arranged and answered, in every window and across a restart."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Locator, expect
+
+from tests.browser.chat import Chat
+from tests.browser.conftest import OpenChat
+from tests.browser.test_access import LOOKS, overflow, serious
+
+pytestmark = pytest.mark.xdist_group("browser")
+
+LONG = "count to 200"
+
+
+def waiting(chat: Chat) -> Locator:
+    return chat.page.locator(".agent-queued-text")
+
+
+def act(chat: Chat, name: str, text: str) -> None:
+    chat.page.get_by_role("button", name=f"{name}: {text}", exact=True).click()
+
+
+def begin(chat: Chat) -> None:
+    chat.say(LONG)
+    chat.wait_for_words("1 2")
+
+
+def test_what_is_typed_ahead_waits_is_arranged_and_answered_in_order(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    begin(chat)
+    for text in ("help", "where is 1042?", "where is 1043?"):
+        chat.say(text)
+    expect(waiting(chat)).to_have_text(["help", "where is 1042?", "where is 1043?"])
+    act(chat, "Move up", "where is 1043?")
+    expect(waiting(chat)).to_have_text(["help", "where is 1043?", "where is 1042?"])
+    act(chat, "Remove", "help")
+    act(chat, "Change", "where is 1042?")
+    chat.page.get_by_label("The waiting message").fill("where is 1044?")
+    chat.button("Save").click()
+    expect(waiting(chat)).to_have_text(["where is 1043?", "where is 1044?"])
+    act(chat, "Send now", "where is 1044?")
+    expect(chat.own).to_have_text([LONG, "where is 1044?", "where is 1043?"], timeout=60_000)
+    expect(waiting(chat)).to_have_count(0)
+    chat.settled()
+    expect(chat.answers).to_have_count(3)
+
+
+def test_a_stop_holds_what_waits_until_the_reader_goes_on(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    begin(chat)
+    chat.say("help")
+    expect(waiting(chat)).to_have_text(["help"])
+    chat.button("Stop").click()
+    expect(chat.page.get_by_role("heading", name="Held, because an answer was stopped.")).to_be_visible()
+    chat.page.reload()
+    expect(waiting(chat)).to_have_text(["help"])
+    chat.button("Go on").click()
+    expect(chat.own).to_have_text([LONG, "help"])
+    chat.settled()
+    expect(waiting(chat)).to_have_count(0)
+
+
+def test_two_windows_stay_in_step(open_chat: OpenChat) -> None:
+    here = open_chat()
+    begin(here)
+    there = open_chat(path=here.page.url)
+    there.wait_for_words("1 2")
+    here.say("help")
+    expect(waiting(there)).to_have_text(["help"])
+    there.button("Remove: help").click()
+    expect(waiting(here)).to_have_count(0)
+    here.button("Stop").click()
+    here.settled()
+    there.settled()
+    there.say("where is 1042?")
+    expect(here.own).to_have_text([LONG, "where is 1042?"])
+
+
+@pytest.mark.parametrize(("scheme", "viewport"), LOOKS, ids=["light-desktop", "dark-phone"])
+def test_the_queue_is_for_everybody(open_chat: OpenChat, scheme: str, viewport: dict[str, int]) -> None:
+    chat = open_chat(color_scheme=scheme, viewport=viewport)
+    begin(chat)
+    for text in ("a rather long question, which does not fit into one line of a phone, about the order 1042", "help"):
+        chat.say(text)
+    expect(waiting(chat)).to_have_count(2)
+    assert overflow(chat.page) == 0
+    assert serious(chat.page) == []
+    chat.button("Remove all").click()
+    expect(waiting(chat)).to_have_count(0)
