@@ -62,6 +62,19 @@ def test_a_card_is_there_again_after_a_reload_and_a_stop_takes_it_along(chat: Ch
     expect(card_of(chat).get_by_role("button")).to_have_count(0)
 
 
+def test_a_card_that_waited_for_longer_than_its_stream_is_kept_is_still_there(chat: Chat) -> None:
+    asks(chat)
+    meta = 'event: meta\ndata: {"runId": "r"}\n\n'
+    chat.page.route("**/stream**", lambda route: route.fulfill(content_type="text/event-stream", body=meta))
+    chat.page.reload()
+    expect(card_of(chat).get_by_role("button", name="Cancel the order")).to_be_visible()
+    chat.page.unroute_all()
+    card_of(chat).get_by_role("button", name="Do not do it").click()
+    chat.wait_for_words("I have changed nothing")
+    chat.settled()
+    expect(card_of(chat)).to_have_count(1)
+
+
 def test_what_was_approved_happens_in_every_window(open_chat: OpenChat) -> None:
     chat = open_chat()
     asks(chat)

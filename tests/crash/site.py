@@ -78,7 +78,7 @@ class Model:
         step = int((request.idempotency_key or "").rpartition(":")[2])
         touched(f"model {step} {digest(request)}")
         first = request.tools[0].name
-        acts = first in {ACTION.name, *PROPOSED}
+        acts = first in {ACTION.name, "settle", *PROPOSED}
         asked = replace(ASKED, tool_calls=(replace(ACTION, name=first),)) if acts else ASKED
         reply = ANSWERED if request.messages[-1].tool_results else asked
         before = plan.stored + 1  # step-start
@@ -141,6 +141,14 @@ def declare() -> None:
 
     for name, on_lost in zip(PROPOSED, ("retry", "hold"), strict=True):
         agent(name=f"{name}s", prompt="You move.", tools=[moves(name, on_lost)])(type(name, (), {}))
+
+    @tool(kind="action", requires_approval=False, on_lost="hold")
+    def settle(ctx: ToolContext, number: int) -> int:
+        """Settle a number, which must not happen twice."""
+        _used(ctx, "settle")
+        return number
+
+    agent(name="holding", prompt="You settle.", tools=[settle])(type("Holding", (), {}))
     agent(name="acting", prompt="You cancel.", tools=[cancel])(type("Acting", (), {}))
     tools, window = [look, weigh, lose], History(max_messages=1, summarize=True)
     agent(name="mortal", prompt="You count.", tools=tools)(type("Mortal", (), {}))

@@ -78,3 +78,15 @@ def test_the_places_are_all_there_are(desk: Desk) -> None:
     decide(run_id)
     assert desk.drive(run_id, at=f"commit:{AFTER + 1}:before") == 0
     assert Run.objects.get(pk=run_id).status == "completed"
+
+
+@pytest.mark.parametrize("place", ["tool:settle:begin", "tool:settle:end"])
+def test_an_action_that_must_not_happen_twice_is_left_to_a_person(desk: Desk, place: str) -> None:
+    run_id = desk.send("Settle 7.", agent="holding")
+    desk.kill(run_id, place)
+    desk.recover()
+    assert Run.objects.get(pk=run_id).status == "completed"
+    call = ToolCall.objects.get(run_id=run_id)
+    assert (call.status, call.executed_at) == ("failed", None)
+    assert "outcome of this call is unknown" in str(call.error)
+    assert touched(desk)["tool settle"] == (place == "tool:settle:end")

@@ -42,7 +42,8 @@ export class ToolView {
 
   output(output) {
     this.state("done");
-    this.questions?.settle(answered(output));
+    if (this.questions) this.questions.settle(answered(output));
+    else if (this.name === "ask") this.present(answered(output));
     this.#detail("output", "tool_output", output);
   }
 
