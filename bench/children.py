@@ -26,14 +26,15 @@ class Child:
             stdout=subprocess.PIPE,
             text=True,
         )
-        self.versions: dict[str, str] = self._answer()
+        self.versions: dict[str, str] = self.answer()
 
     def ask(self, **question: object) -> Any:  # noqa: ANN401 - what the question asks for
         assert self._process.stdin is not None
         print(json.dumps(question), file=self._process.stdin, flush=True)
-        return self._answer()
+        return self.answer()
 
-    def _answer(self) -> Any:  # noqa: ANN401
+    def answer(self) -> Any:  # noqa: ANN401
+        """The next line; some questions have two answers."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:

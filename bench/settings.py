@@ -1,5 +1,6 @@
 """Settings of a small host site: the database comes from DATABASE_URL, the store from BENCH_STORE."""
 
+import json
 import os
 from typing import Any
 
@@ -27,3 +28,4 @@ if CELERY_BROKER_URL:
     AGENT |= {"RUNNER": "celery", "SINK_OPTIONS": {"poll_ms": int(os.environ.get("BENCH_POLL_MS", "250"))}}
 if IN_MEMORY:
     AGENT |= {"STORE": "agent.testing.InMemoryStore", "SINK": "memory"}
+AGENT |= json.loads(os.environ.get("BENCH_AGENT", "{}"))

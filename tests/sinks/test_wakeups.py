@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
+from typing import cast
 from urllib.parse import urlsplit
 
 import pytest
 from django.db import connection
 from django.test import override_settings
 
-from agent.db import close_threads, in_db
+from agent.db import DB_THREADS, close_threads, in_db
 from agent.domain.snapshots import NumberedFrame
 from agent.sinks.broadcast import stop_broadcast
 from agent.sinks.database import DatabaseSink
@@ -139,3 +141,33 @@ def test_what_is_said_while_redis_is_away_is_stored_in_order_when_it_is_back(sin
     finally:
         server.stop()
     assert [row.seq for row in seen] == list(range(1, 8))
+
+
+def connections_of_the_database() -> int:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database()")
+        found: int = cursor.fetchone()[0]
+        return found
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.only_on("postgresql")
+def test_a_thousand_followers_that_come_and_go_leave_no_connection(sinks: list[PumpedSink]) -> None:
+    sinks.append(DatabaseSink(OrmStore()))
+
+    async def come_and_go() -> None:
+        await in_db(new_run, OrmStore())
+        writer = sinks[0].open("run-1", 1)
+        writer.write({"kind": "step-start"})
+        await writer.flush()
+        for _ in range(1000):
+            async with aclosing(cast("AsyncGenerator[NumberedFrame, None]", sinks[0].subscribe("run-1"))) as frames:
+                await anext(frames)
+        writer.abandon()
+
+    asyncio.run(come_and_go())
+    own_thread, listener = 1, 1
+    assert connections_of_the_database() <= own_thread + listener + DB_THREADS
+    sinks[0].stop()
+    close_threads()
+    assert connections_of_the_database() == own_thread
