@@ -59,12 +59,19 @@ def _case(name: str, *, processes: int = 1) -> Callable[[Play], Play]:
     def decorate(play: Play) -> Play:
         def run(subject: SinkSubject) -> None:
             if processes == 1 or subject.elsewhere is not None:
-                asyncio.run(asyncio.wait_for(play(subject), SECONDS))
+                asyncio.run(_in_time(play(subject)))
 
         SINK_CONTRACT.append(Case(name, run))
         return play
 
     return decorate
+
+
+async def _in_time(case: Coroutine[Any, Any, None]) -> None:
+    try:
+        await asyncio.wait_for(case, SECONDS)
+    except TimeoutError as error:
+        raise ContractMismatch(f"somebody waits for longer than {SECONDS} seconds") from error
 
 
 def _other(subject: SinkSubject, **options: object) -> Elsewhere:
