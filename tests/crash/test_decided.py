@@ -9,7 +9,7 @@ import pytest
 from agent.flows import approvals
 from agent.models import Run, ToolCall
 from tests.crash.conftest import ALICE, Desk, Parent
-from tests.crash.ending import ended, ending
+from tests.crash.ending import ended, ending, frames
 
 BEFORE = 3  # commits until it waits: start, llm:0, the card
 AFTER = 4  # and with the decision: the start again, the decision, the action, the end with llm:1
@@ -39,6 +39,8 @@ def check(desk: Desk, parent: Parent, run_id: str) -> None:
         parent.known["decided"] = ending(whole)
     assert ending(run_id) == parent.known["decided"]
     assert ended(run_id)
+    told = Counter(frame["kind"] for frame in frames(run_id))
+    assert (told["approval-requested"], told["approval-settled"]) == (1, 1)
 
 
 def touched(desk: Desk) -> Counter[str]:
