@@ -1,0 +1,11 @@
+"""The small site as a server runs it."""
+
+from __future__ import annotations
+
+from django.core.asgi import get_asgi_application
+
+django_application = get_asgi_application()
+
+from agent.asgi import with_agent  # noqa: E402  (needs the apps that the line above has loaded)
+
+application = with_agent(django_application)

@@ -1,0 +1,5 @@
+"""The API of the small site, for a server."""
+
+from django.urls import include, path
+
+urlpatterns = [path("agent/", include("agent.urls"))]
