@@ -205,6 +205,8 @@ class RollupDay(models.Model):
     source_rows = models.PositiveBigIntegerField(_("source rows"), default=0)
     built_at = models.DateTimeField(_("built at"), null=True)
     time_zone = ExactCharField(_("time zone"), max_length=64, null=True)
+    # The durations of the whole day, whatever tenant and agent: what pages of a year read.
+    histograms = JsonTextField(_("durations"), null=True)
 
     class Meta:
         db_table = "governance_rollup_day"

@@ -33,17 +33,28 @@ class Selection:
     range: DayRange
     filters: Mapping[str, Value] = field(default_factory=dict)
     tenants: Collection[Value] | None = None
+    text: bool = True  # whether the asker may read what people and models said
 
     @classmethod
     def of(
-        cls, days: DayRange, filters: Mapping[str, str] | None = None, *, tenants: Collection[Value] | None = None
+        cls,
+        days: DayRange,
+        filters: Mapping[str, str] | None = None,
+        *,
+        tenants: Collection[Value] | None = None,
+        text: bool = True,
     ) -> Selection:
         """Filters as texts, `(none)` for what is absent; `Invalid` names one that does not exist."""
         given = filters or {}
         for name in given:
             if name not in FILTERS:
                 raise Invalid.field(name, f"no filter; there are {', '.join(FILTERS)}")
-        return cls(range=days, filters={name: value_of(name, text) for name, text in given.items()}, tenants=tenants)
+        return cls(
+            range=days,
+            filters={name: value_of(name, value) for name, value in given.items()},
+            tenants=tenants,
+            text=text,
+        )
 
     def during(self, days: DayRange) -> Selection:
         return replace(self, range=days)

@@ -14,10 +14,11 @@ from django.utils import timezone
 
 from agent.conf import agent_settings
 from agent.domain.canonical import sha256_hex
+from agent.domain.states import RunStatus
 from agent.models import Run, ToolCall, UsageEntry
 from governance.base import begun_in, created_in, genuine_calls
 from governance.days import Span, last_closed, span_of, today
-from governance.histograms import bucket
+from governance.histograms import bucket, merged
 from governance.measures import MEASURES, THREAD_MEASURES
 from governance.models import RunRollup, ThreadUsageRollup, ToolRollup, UsageDayRollup, UsageRollup
 from governance.rollups.marks import CLEAN, RUN, TOOL, USAGE, database, locked, written, zone_name
@@ -30,7 +31,10 @@ THREAD_DIMENSIONS = ("thread_id", "tenant_ref", "actor_ref")
 RUN_DIMENSIONS = ("tenant_ref", "agent_name", "status", "error_code")
 TOOL_DIMENSIONS = ("tenant_ref", "agent_name", "tool_name", "tool_type", "status")
 
+ENDED = (RunStatus.COMPLETED, RunStatus.FAILED)
+
 Row = dict[str, Any]
+Built = tuple[int, dict[str, Any] | None]  # how many base rows, and the durations of the whole day
 M = TypeVar("M", bound=models.Model)
 
 
@@ -44,7 +48,7 @@ def build(kind: str, day: date, *, now: datetime | None = None) -> bool:
         # Under the day's mark: whoever changes rows of this day marks it in the same transaction, so either waits for
         # us and leaves it dirty, or was first and is read.
         mark = locked(kind, day)
-        mark.source_rows = _BUILD[kind](day, span, cut)
+        mark.source_rows, mark.histograms = _BUILD[kind](day, span, cut)
         mark.state, mark.cut, mark.built_at, mark.time_zone = CLEAN, cut, now, zone_name()
         if kind == USAGE:
             mark.cut = min(cut, span.end)
@@ -52,7 +56,7 @@ def build(kind: str, day: date, *, now: datetime | None = None) -> bool:
     return True
 
 
-def _build_usage(day: date, span: Span, cut: datetime) -> int:
+def _build_usage(day: date, span: Span, cut: datetime) -> Built:
     entries = created_in(UsageEntry.objects.using(database()), [span])
     by_day: dict[Hashable, Row] = {}
     actors: dict[Hashable, set[str]] = defaultdict(set)
@@ -71,7 +75,7 @@ def _build_usage(day: date, span: Span, cut: datetime) -> int:
     _replace(UsageDayRollup, day, DAY_DIMENSIONS, counted)
     threads = _grouped(entries, THREAD_DIMENSIONS, THREAD_MEASURES)
     _replace(ThreadUsageRollup, day, THREAD_DIMENSIONS, _with_previous_day(threads, span.start))
-    return sum(row["requests"] for row in by_day.values())
+    return sum(row["requests"] for row in by_day.values()), None
 
 
 def _with_previous_day(rows: Iterator[Row], start: datetime) -> Iterator[Row]:
@@ -86,7 +90,7 @@ def _with_previous_day(rows: Iterator[Row], start: datetime) -> Iterator[Row]:
             yield row | {"previous_day": None if at is None else today(zone, at)}
 
 
-def _build_runs(day: date, span: Span, cut: datetime) -> int:
+def _build_runs(day: date, span: Span, cut: datetime) -> Built:
     runs = begun_in(Run.objects.using(database()), [span]).filter(settled_at__lt=cut)
     buckets: dict[tuple[Any, ...], Row] = {}
     columns = (*RUN_DIMENSIONS, "retries", "duration_ms", "active_ms")
@@ -102,10 +106,12 @@ def _build_runs(day: date, span: Span, cut: datetime) -> int:
         _count(row["duration_histogram"], duration)
         _count(row["active_histogram"], active)
     _replace(RunRollup, day, RUN_DIMENSIONS, buckets.values())
-    return sum(row["runs"] for row in buckets.values())
+    ended = [row for row in buckets.values() if row["status"] in ENDED]
+    whole = {name: merged(row[f"{name}_histogram"] for row in ended) for name in ("duration", "active")}
+    return sum(row["runs"] for row in buckets.values()), whole
 
 
-def _build_tools(day: date, span: Span, cut: datetime) -> int:
+def _build_tools(day: date, span: Span, cut: datetime) -> Built:
     calls = genuine_calls(created_in(ToolCall.objects.using(database()), [span])).filter(settled_at__lt=cut)
     buckets: dict[tuple[Any, ...], Row] = {}
     timed = calls.order_by().values_list(*TOOL_DIMENSIONS, "execution_ms").annotate(calls=Count("pk"))
@@ -116,10 +122,19 @@ def _build_tools(day: date, span: Span, cut: datetime) -> int:
         row["calls"] += count
         _count(row["execution_histogram"], execution_ms, count)
     _replace(ToolRollup, day, TOOL_DIMENSIONS, buckets.values())
-    return sum(row["calls"] for row in buckets.values())
+    whole: dict[str, dict[str, int]] = {}
+    for bucket_row in buckets.values():
+        name = tool_key(bucket_row["tool_name"], bucket_row["tool_type"])
+        whole[name] = merged([whole.get(name, {}), bucket_row["execution_histogram"]])
+    return sum(row["calls"] for row in buckets.values()), whole
 
 
-_BUILD: Mapping[str, Callable[[date, Span, datetime], int]] = {
+def tool_key(tool_name: str, tool_type: str) -> str:
+    """A tool in the histograms of a whole day."""
+    return f"{tool_type}:{tool_name}"
+
+
+_BUILD: Mapping[str, Callable[[date, Span, datetime], Built]] = {
     USAGE: _build_usage,
     RUN: _build_runs,
     TOOL: _build_tools,

@@ -39,6 +39,7 @@ OPEN: dict[str, set[str]] = {
     "agent_model_price": {"tiers", "note", "source"},
     "agent_staged_attachment": {"content_type"},
     "governance_run_rollup": {"error_code", "duration_histogram", "active_histogram"},
+    "governance_rollup_day": {"histograms"},
     "governance_tool_rollup": {"execution_histogram"},
     "governance_reprice_audit": {"reason"},
 }

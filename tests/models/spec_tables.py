@@ -1,6 +1,7 @@
 """The tables of spec 01, transcribed by hand from its text, not from the models.
 
-Added to it since, where a goal of speed asked for it: `previous_day` of the thread rollup with its index.
+Added to it since, where a goal of speed asked for it: `previous_day` of the thread rollup with its index, and
+`histograms` of a rollup's day.
 
 A line is a column (`name type`, `?` = may be NULL) or a key: `pk`, `unique`, `index`, `fk column -> table`.
 """
@@ -121,6 +122,7 @@ governance_tool_rollup
     pk id; unique day key; index day
 governance_rollup_day
     id serial; kind word; day date; state word; cut ts?; source_rows count; built_at ts?; time_zone char64?
+    histograms json?
     pk id; unique kind day; index day
 governance_reprice_audit
     id id; actor_ref ref; reason text; from_at ts?; to_at ts?; model_id name?; include_estimated bool
