@@ -11,5 +11,6 @@ urlpatterns = [
     path("login/", DemoLoginView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
     path("agent/", include("agent.urls")),
+    path("governance/", include("governance.urls")),
     path("admin/", admin.site.urls),
 ]

@@ -92,6 +92,7 @@ class ReadOnlyAdmin(BaseAdmin):
     # Columns made of what people and models said; and columns that the list shows, by name or worked out.
     text: ClassVar[frozenset[str]] = frozenset()
     columns: ClassVar[Sequence[str | Named]] = ()
+    opened_by: ClassVar[Sequence[str]] = ()  # permissions of another meaning that open the table too
     stand_ins: ClassVar[Mapping[str, Named]] = {}  # shown in place of a column of text
     # Tables with rows that belong to a row of this one: which, and by which of its columns.
     related: ClassVar[Sequence[tuple[type[models.Model], str]]] = ()
@@ -127,8 +128,12 @@ class ReadOnlyAdmin(BaseAdmin):
         return False
 
     def has_view_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        """Django's permission to view this model, and no other."""
-        return request.user.has_perm(f"{self.opts.app_label}.view_{self.opts.model_name}")
+        """Django's permission to view this model, or the one that the table is opened by as well."""
+        own = f"{self.opts.app_label}.view_{self.opts.model_name}"
+        return any(request.user.has_perm(name) for name in (own, *self.opened_by))
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        return super().has_module_permission(request) or self.has_view_permission(request)
 
     # ---- what is shown ------------------------------------------------------------------------------------------
 

@@ -138,6 +138,7 @@ class StreamFrameAdmin(ReadOnlyAdmin):
 
 
 class UsageEntryAdmin(ReadOnlyAdmin):
+    opened_by = ("governance.view_spend",)
     columns = (
         "id",
         "created_at",

@@ -173,7 +173,7 @@ def test_who_may_read_conversations_reads_them_in_tables_that_they_may_view(
 
 
 def test_staff_without_permission_find_no_entry(staff: SignIn) -> None:
-    stranger = staff(also=[READ, "view_spend", "add_thread", "change_thread", "delete_thread"])
+    stranger = staff(also=[READ, "view_reliability", "add_thread", "change_thread", "delete_thread"])
     index = body(stranger, reverse("admin:index"))
     for model in SCREENS:
         assert listed(model) not in index

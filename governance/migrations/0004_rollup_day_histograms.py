@@ -7,7 +7,7 @@ from django.db import migrations
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('governance', '0002_thread_previous_day'),
+        ('governance', '0003_screens'),
     ]
 
     operations = [
