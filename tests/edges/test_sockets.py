@@ -36,6 +36,8 @@ def server(request: pytest.FixtureRequest, django_db_setup: None, django_db_bloc
 def alice() -> Iterator[User]:
     yield User.objects.create_user("alice", password="demo")
     hang_up_all()
+    # The tables are emptied next, which must not meet a turn that is still being written.
+    assert eventually(lambda: not Run.objects.filter(settled_at=None).exists())
 
 
 @pytest.fixture(autouse=True)
