@@ -120,7 +120,7 @@ class RunAdmin(ReadOnlyAdmin):
 
     def _story(self, request: HttpRequest, run: Run) -> dict[str, Any]:
         texts, costs, now = request.user.has_perm(READ_TEXT), request.user.has_perm(SEE_COSTS), timezone.now()
-        rows = _rows(run, texts=texts)
+        rows = rows_of(run, texts=texts)
         return {
             "headline": story.headline(run, now),
             "facts": self._facts(run, now),
@@ -201,7 +201,7 @@ class RunAdmin(ReadOnlyAdmin):
         return reverse(f"admin:agent_run_{act}", args=[quote(pk)], current_app=self.admin_site.name)
 
 
-def _rows(run: Run, *, texts: bool) -> story.Rows:
+def rows_of(run: Run, *, texts: bool) -> story.Rows:
     """Three reads; payloads, arguments and results only for who may read them, and of each its beginning."""
     steps = _beginnings(RunStep.objects.filter(run=run).in_order(), ("payload",) if texts else (), STEPS)
     calls = _beginnings(ToolCall.objects.of_run(run.pk).order_by("created_at", "pk"), OF_CALL if texts else (), CALLS)

@@ -28,9 +28,17 @@ EXPOSED: Final = ("X-Accel-Buffering", "X-Agent-Run-Id", "X-Agent-Thread-Id")
 def event_stream(
     request: HttpRequest, frames: AsyncIterator[NumberedFrame], *, run_id: str, thread_id: str, reconnect: bool
 ) -> StreamingHttpResponse:
-    """The answer that follows a run; a sync server or test client is given a sync iterator."""
+    """The answer that follows a run."""
     meta = {"runId": run_id} if reconnect else {"runId": run_id, "threadId": thread_id}
-    parts = events(meta, frames, pace=PACE)
+    response = stream_response(request, events(meta, frames, pace=PACE))
+    response["X-Agent-Run-Id"] = run_id
+    response["X-Agent-Thread-Id"] = thread_id
+    response["Access-Control-Expose-Headers"] = ", ".join(EXPOSED)
+    return response
+
+
+def stream_response(request: HttpRequest, parts: AsyncGenerator[bytes, None]) -> StreamingHttpResponse:
+    """Parts of an event stream as they come, held back by nobody on the way; a sync server is given a sync iterator."""
     streams = isinstance(request, ASGIRequest)
     response = StreamingHttpResponse(
         _without_connection(parts) if streams else in_sync(parts), content_type="text/event-stream; charset=utf-8"
@@ -38,9 +46,6 @@ def event_stream(
     response["Cache-Control"] = "no-store, no-transform"
     response["Content-Encoding"] = "identity"  # else GZipMiddleware holds frames back
     response["X-Accel-Buffering"] = "no"
-    response["X-Agent-Run-Id"] = run_id
-    response["X-Agent-Thread-Id"] = thread_id
-    response["Access-Control-Expose-Headers"] = ", ".join(EXPOSED)
     return response
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from governance.days import ONE_DAY, DayRange
+from governance.queries.records import DayRuns
+from governance.queries.runs import run_trend
 from governance.queries.selection import Selection
 from governance.queries.spend import known_cost
 from governance.queries.sums import DAY, Key, Sums, total, usage_sums
@@ -93,4 +95,36 @@ def _column(days: DayRange, sums: Mapping[Key, Sums], models: Sequence[str], bef
         unpriced_requests=whole["unpriced_requests"],
         layers=[*layers, whole["cost_nanos"] - sum(layers)],
         before_nanos=before_nanos,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunColumn:
+    first: date
+    last: date
+    runs: int
+    completed: int
+    failed: int
+    cancelled: int
+    open: int
+
+
+def run_columns(selection: Selection) -> list[RunColumn]:
+    """The runs of a range by the same columns as its spend."""
+    days = {one.day: one for one in run_trend(selection)}
+    return [_run_column(stretch, [days[day] for day in stretch.days()]) for stretch in columns_of(selection.range)]
+
+
+def _run_column(stretch: DayRange, days: Sequence[DayRuns]) -> RunColumn:
+    runs, completed, failed, cancelled = (
+        sum(getattr(day, name) for day in days) for name in ("runs", "completed", "failed", "cancelled")
+    )
+    return RunColumn(
+        first=stretch.first,
+        last=stretch.last,
+        runs=runs,
+        completed=completed,
+        failed=failed,
+        cancelled=cancelled,
+        open=runs - completed - failed - cancelled,
     )

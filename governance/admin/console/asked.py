@@ -47,9 +47,10 @@ class Asked:
             own={name: given[name] for name in own if name in given},
         )
 
-    def selection(self, tenants: Collection[Value] | None) -> Selection:
-        """The same for the queries, within the tenants that the asker may see."""
-        return Selection.of(self.days, {WIRE[name]: text for name, text in self.filters.items()}, tenants=tenants)
+    def selection(self, tenants: Collection[Value] | None, *, text: bool) -> Selection:
+        """The same for the queries, within what the asker may see."""
+        filters = {WIRE[name]: value for name, value in self.filters.items()}
+        return Selection.of(self.days, filters, tenants=tenants, text=text)
 
     def query(self, **changes: str | None) -> str:
         """The address of this view with other words in it; None takes one out."""

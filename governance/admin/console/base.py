@@ -10,13 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from django.contrib import admin
+from django.contrib.admin.utils import quote
 from django.core.exceptions import PermissionDenied
 from django.db import models, transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, URLPattern, path, reverse
 
-from agent.errors import Invalid
+from agent.errors import AgentError, Invalid, NotAllowed, NotFound
 from governance.admin.console.asked import LABELS, Asked, presets
 from governance.admin.console.navigation import SCREENS, screens_of
 from governance.queries.selection import Selection
@@ -55,6 +56,16 @@ class Visit:
         except NoReverseMatch:
             return ""
 
+    def raw(self, model: str, pk: str) -> str:
+        """The page of a stored row in the plain admin, for who may view that table."""
+        app, _, name = model.partition("_")
+        if not self.may(f"{app}.view_{name}"):
+            return ""
+        try:
+            return reverse(f"admin:{model}_change", args=[quote(pk)], current_app=self.site)
+        except NoReverseMatch:
+            return ""
+
     def to(self, screen: str, **changes: str | None) -> str:
         """The same days and filters on another screen."""
         url = self.url(screen)
@@ -78,7 +89,6 @@ class Screen(BaseAdmin):
     template: ClassVar[str] = "governance/console/list.html"
     own: ClassVar[Sequence[str]] = ()  # parameters that only this screen has
     filters: ClassVar[Sequence[str]] = tuple(LABELS)
-    dated: ClassVar[bool] = True  # whether days choose what is on it
 
     # ---- who may ------------------------------------------------------------------------------------------------
 
@@ -108,19 +118,29 @@ class Screen(BaseAdmin):
         ]
 
     def view(self, request: HttpRequest) -> HttpResponseBase:
+        return self.answered(request, self._page)
+
+    def _page(self, visit: Visit) -> HttpResponseBase:
+        if visit.request.method == "POST":
+            return self.post(visit)
+        return self.show(visit, self.template, self.parts(visit))
+
+    def answered(self, request: HttpRequest, page: Callable[[Visit], HttpResponseBase]) -> HttpResponseBase:
+        """A page for who may; what the address asks in vain is said in words."""
         if not self.has_view_permission(request):
             raise PermissionDenied
         try:
-            visit = self.visit(request)
-            if request.method == "POST":
-                return self.post(visit)
-            return self.show(visit, self.template, self.parts(visit))
+            return page(self.visit(request))
         except Invalid as error:
             return self.refuse(request, error)
+        except NotFound:
+            raise Http404 from None
+        except NotAllowed as error:
+            raise PermissionDenied(error.message) from None
 
     def visit(self, request: HttpRequest) -> Visit:
         asked = Asked.of(request.GET.dict(), self.own)
-        selection = asked.selection(scope_of(request))
+        selection = asked.selection(scope_of(request), text=request.user.has_perm(CONVERSATIONS))
         return Visit(request=request, asked=asked, site=self.admin_site.name, selection=selection)
 
     def post(self, visit: Visit) -> HttpResponseBase:
@@ -132,16 +152,23 @@ class Screen(BaseAdmin):
         raise NotImplementedError
 
     def show(
-        self, visit: Visit, template: str, parts: Mapping[str, Load], *, status: int = 200, title: str = ""
+        self,
+        visit: Visit,
+        template: str,
+        parts: Mapping[str, Load],
+        *,
+        status: int = 200,
+        title: str = "",
+        bars: bool = True,
     ) -> HttpResponse:
-        """The page with its parts, all of one moment; without its bars where days and filters choose nothing."""
+        """The page with its parts, all of one moment; without bars where days and filters choose nothing."""
         with one_view():
             shown = {name: tried(partial(load, visit), name, visit.request) for name, load in parts.items()}
         context = {
             **self.chrome(visit.request, title),
             "asked": visit.asked,
-            "presets": list(presets(visit.asked)) if self.dated else (),
-            "filter_bar": list(self.filter_bar(visit)),
+            "presets": list(presets(visit.asked)) if bars else (),
+            "filter_bar": list(self.filter_bar(visit)) if bars else (),
             **shown,
         }
         return TemplateResponse(visit.request, template, context, status=status)
@@ -174,7 +201,7 @@ def tried(load: Callable[[], object], name: str, request: HttpRequest) -> object
     try:
         with transaction.atomic() if transaction.get_connection().in_atomic_block else nullcontext():
             return load()
-    except (Invalid, PermissionDenied):
+    except (AgentError, PermissionDenied):
         raise
     except Exception:
         logger.exception("The console could not read %s of %s", name, request.path)

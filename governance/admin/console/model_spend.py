@@ -78,8 +78,7 @@ def _row(visit: Visit, one: ModelShare) -> Row:
 
 
 def _price(visit: Visit, one: ModelShare) -> Cell:
-    prices = visit.url("prices")
-    href = prices and f"{prices}{visit.asked.elsewhere(modelId=str(one.share.key))}"
+    href = visit.to("prices", modelId=str(one.share.key))
     if one.price is None:
         return Cell(text=gettext("no price: add one"), href=href, mark="warn")
     told = {

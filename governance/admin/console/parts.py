@@ -9,6 +9,7 @@ from django.utils.functional import Promise
 from django.utils.safestring import SafeString
 
 Text = str | Promise
+SHORT = 18  # characters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,11 @@ class Cell:
     share: int | None = None
     copy: str = ""  # the whole id, for a click
 
+    @property
+    def short(self) -> bool:
+        """Whether it stays on one line."""
+        return len(str(self.text)) <= SHORT
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
@@ -84,6 +90,7 @@ class Table:
     csv: str = ""
     pages: Pages | None = None
     note: Text = ""
+    chosen: Sequence[Said] = ()  # what the list was narrowed to, each a way to take it back
 
     @property
     def lines(self) -> list[tuple[bool, list[tuple[Head, Cell]]]]:
@@ -105,6 +112,7 @@ class Chart:
     legend: Sequence[Said]
     data: Table
     line: Text = ""  # what the thin line is
+    kind: str = "parts"  # or "states", which are coloured by what they mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agent.errors import Invalid
 from governance.admin.console import words
-from governance.admin.console.base import CONVERSATIONS, Load, Screen, Visit
+from governance.admin.console.base import Load, Screen, Visit
 from governance.admin.console.empty import nothing_used
 from governance.admin.console.parts import Answer, Card, Cell, Empty, Head, Row, Said, Tab, Table
 from governance.admin.console.spend_chart import chart
@@ -218,7 +218,7 @@ def dearest_threads(visit: Visit) -> Table:
 
 
 def _thread(visit: Visit, row: ThreadSpend) -> Row:
-    title = words.title(row.title if visit.may(CONVERSATIONS) else None, row.thread_id)
+    title = words.title(row.title if visit.selection.text else None, row.thread_id)
     return Row(
         cells=[
             Cell(text=title, href=visit.url("thread", row.thread_id)),

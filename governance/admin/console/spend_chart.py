@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
-
-from django.utils import formats
 from django.utils.translation import gettext
 
 from governance.admin.console import words
@@ -21,7 +18,7 @@ def chart(visit: Visit) -> Chart:
     """A click on a column leads to this screen for its days."""
     trend = spend_trend(visit.selection)
     columns = [
-        Column(label=_short(one.first), readout=_readout(one, trend), href=_rows_of(visit, one))
+        Column(label=words.short_day(one.first), readout=_readout(one, trend), href=_rows_of(visit, one))
         for one in trend.columns
     ]
     names = [*trend.models, *([gettext("others")] if trend.others else [])]
@@ -53,7 +50,7 @@ def _as_table(visit: Visit, trend: SpendTrend, caption: str) -> Table:
         rows=[
             Row(
                 cells=[
-                    Cell(text=_stretch(one), href=_rows_of(visit, one)),
+                    Cell(text=words.stretch(one.first, one.last), href=_rows_of(visit, one)),
                     Cell(text=words.cost(one.cost_nanos, one.unpriced_requests)),
                     Cell(text=words.dollars(one.before_nanos)),
                     Cell(text=words.number(one.requests)),
@@ -69,18 +66,9 @@ def _rows_of(visit: Visit, one: SpendColumn) -> str:
     return visit.to("spend", **{FROM: one.first.isoformat(), TO: one.last.isoformat()})
 
 
-def _short(day: date) -> str:
-    return str(formats.date_format(day, "j M"))
-
-
-def _stretch(one: SpendColumn) -> str:
-    first = str(formats.date_format(one.first, "D j M"))
-    return first if one.first == one.last else f"{first} – {formats.date_format(one.last, 'D j M')}"
-
-
 def _readout(one: SpendColumn, trend: SpendTrend) -> str:
     """A column as a sentence: the whole, its parts, what was before."""
     whole = words.cost(one.cost_nanos, one.unpriced_requests)
     made_of = [f"{name} {words.dollars(nanos)}" for name, nanos in zip(trend.models, one.layers, strict=False) if nanos]
     before = gettext("before: %(cost)s") % {"cost": words.dollars(one.before_nanos)}
-    return " · ".join([f"{_stretch(one)}: {whole}", *made_of, before])
+    return " · ".join([f"{words.stretch(one.first, one.last)}: {whole}", *made_of, before])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 
 from django.utils import formats
 from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 
+from agent.admin.durations import took
 from agent.conf import agent_settings
 from governance.queries.changes import Difference
 
@@ -140,3 +142,40 @@ def ago(instant: datetime, now: datetime) -> str:
 def changed(change: Difference) -> str:
     """A difference of costs in a table; what had none before is new."""
     return gettext("new") if not change.before else signed(dollars(change.difference), change.difference)
+
+
+def short_day(day: date) -> str:
+    return str(formats.date_format(day, "j M"))
+
+
+def stretch(first: date, last: date) -> str:
+    """A day, or the days of a week."""
+    told = str(formats.date_format(first, "D j M"))
+    return told if first == last else f"{told} – {formats.date_format(last, 'D j M')}"
+
+
+def duration(ms: int | None, *, approximate: bool = False) -> str:
+    """A time as people say it; one that comes from a histogram is marked."""
+    if ms is None:
+        return NOTHING
+    return f"≈ {took(ms)}" if approximate else took(ms)
+
+
+STATES = {
+    "queued": _("waits for a worker"),
+    "running": _("running"),
+    "waiting": _("waits for a person"),
+    "completed": _("completed"),
+    "failed": _("failed"),
+    "cancelled": _("cancelled"),
+    "pending_approval": _("waits for a decision"),
+    "executed": _("carried out after a decision"),
+    "auto_executed": _("carried out"),
+    "rejected": _("rejected"),
+    "expired": _("ran out of time"),
+}
+
+
+def state(word: str) -> str:
+    """A stored state as people say it; one that this release does not know as it is."""
+    return str(STATES.get(word, word))

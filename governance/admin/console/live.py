@@ -1,0 +1,85 @@
+"""Live: what runs, waits and is queued now, and what happens while one looks."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from functools import cache, partial
+
+from django.core.handlers.asgi import ASGIRequest
+from django.http import HttpRequest, HttpResponse, HttpResponseBase
+from django.urls import URLPattern, path
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from agent.api.sse import PING, event, stream_response
+from governance.admin.console import words
+from governance.admin.console.base import Load, Screen, Visit
+from governance.admin.console.parts import Answer, Card, Said, Table
+from governance.admin.console.run_table import runs_table
+from governance.queries.live import open_runs
+from governance.queries.runs import recent_runs
+from governance.scope import Scope, scope_of
+from governance.tail import tail
+
+SHOWN = 50
+SILENCE = 15  # seconds until a stream without news says that it is there
+
+
+class LiveScreen(Screen):
+    page = "live"
+    template = "governance/console/live.html"
+
+    def get_urls(self) -> list[URLPattern]:
+        stream = self.admin_site.admin_view(self.stream_view)
+        return [path("events/", stream, name="governance_live_events"), *super().get_urls()]
+
+    def parts(self, visit: Visit) -> Mapping[str, Load]:
+        counts = cache(partial(open_runs, visit.selection))
+        return {
+            "answer": lambda visit: _answer(counts()),
+            "cards": lambda visit: _cards(visit, counts()),
+            "table": _runs,
+            "stream": lambda visit: visit.url("live_events"),
+        }
+
+    def stream_view(self, request: HttpRequest) -> HttpResponseBase:
+        """The events of the tenants one may see; where the server keeps no stream open, the page looks again instead."""
+        return self.answered(request, partial(_stream, request))
+
+
+def _stream(request: HttpRequest, visit: Visit) -> HttpResponseBase:
+    if not isinstance(request, ASGIRequest):
+        return HttpResponse(status=204)  # which a browser takes for: do not come again
+    return stream_response(request, events(scope_of(request)))
+
+
+async def events(scope: Scope) -> AsyncGenerator[bytes, None]:
+    """News as server-sent events, with pings in their silences."""
+    yield event("open", {})
+    async for news in tail(scope, silence=SILENCE):
+        yield PING if news is None else event("news", dict(news))
+
+
+def _answer(counts: Mapping[str, int]) -> Answer:
+    running, waiting, queued = (counts.get(name, 0) for name in ("running", "waiting", "queued"))
+    if not running + waiting + queued:
+        return Answer(figure=Said(text="0"), words=[Said(text=gettext("Nothing is running."))])
+    told = gettext("running now, %(waiting)s wait for a person, %(queued)s for a worker")
+    said = {"waiting": words.number(waiting), "queued": words.number(queued)}
+    return Answer(figure=Said(text=words.number(running)), words=[Said(text=told % said)])
+
+
+def _cards(visit: Visit, counts: Mapping[str, int]) -> Sequence[Card]:
+    return [
+        Card(
+            label=words.state(status),
+            value=Said(
+                text=words.number(counts[status]), href=visit.to("runs", status=status) if counts[status] else ""
+            ),
+        )
+        for status in ("running", "waiting", "queued")
+    ]
+
+
+def _runs(visit: Visit) -> Table:
+    return runs_table(visit, recent_runs(visit.selection, SHOWN), caption=str(_("The last runs")))
