@@ -73,7 +73,7 @@ def test_a_row_says_who_priced_it(finance: Client) -> None:
 
 
 @pytest.mark.parametrize(("asked", "count"), [({"priced": "no"}, 1), ({"source": "reported"}, 1), ({"runId": "r"}, 0)])
-def test_rows_are_narrowed_and_the_way_back_is_there(finance: Client, asked: dict[str, str], count: int) -> None:
+def test_rows_are_narrowed_and_the_way_back_is_there(finance: Client, asked: dict[str, Any], count: int) -> None:
     entry(reported_cost_nanos=5)
     entry(estimated_cost_nanos=None)
     page = text(finance, USAGE, **JUNE, **asked)

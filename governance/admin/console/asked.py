@@ -15,6 +15,7 @@ from governance.days import ONE_DAY, DayRange, parse_day, today
 from governance.queries.selection import WIRE, Selection, Value, value_of
 
 FROM, TO = DAYS = ("fromDay", "toDay")
+EXPORT = ("format", "table")  # which table as a file
 PLACE = ("page", "cursor")  # in a long list; another view starts at its beginning
 LABELS: Mapping[str, Promise] = {
     "tenantRef": _("tenant"),
@@ -37,7 +38,7 @@ class Asked:
         given = {name: text for name, text in query.items() if text}
         allowed = (*DAYS, *WIRE, *own)
         for name, text in given.items():
-            if name not in allowed:
+            if name not in allowed and name not in EXPORT:
                 raise Invalid.field(name, f"not known here; there are {', '.join(allowed)}")
             value_of(name, text)
         first, last = (parse_day(name, given[name]) if name in given else None for name in DAYS)

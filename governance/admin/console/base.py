@@ -20,9 +20,10 @@ from django.urls import NoReverseMatch, URLPattern, path, reverse
 from agent.errors import AgentError, Invalid, NotAllowed, NotFound
 from governance.admin.console.asked import LABELS, Asked, presets
 from governance.admin.console.navigation import SCREENS, screens_of
+from governance.export import Export, csv_response
+from governance.permissions import COSTS, EXPORT, SPEND, TEXT, tenants_of
 from governance.queries.selection import Selection
 from governance.reading import one_view
-from governance.scope import scope_of
 
 if TYPE_CHECKING:
     BaseAdmin = admin.ModelAdmin[models.Model]
@@ -30,11 +31,6 @@ else:
     BaseAdmin = admin.ModelAdmin
 
 logger = logging.getLogger(__name__)
-
-SPEND = "governance.view_spend"
-RELIABILITY = "governance.view_reliability"
-CONVERSATIONS = "governance.view_conversations"
-EXPORT = "governance.export_governance"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +51,10 @@ class Visit:
             return reverse(f"admin:governance_{screen}", args=args, current_app=self.site)
         except NoReverseMatch:
             return ""
+
+    def csv(self, table: str) -> str:
+        """Where this view's table is to be had as a file, for who may take it along."""
+        return self.asked.query(format="csv", table=table) if self.may(EXPORT) else ""
 
     def raw(self, model: str, pk: str) -> str:
         """The page of a stored row in the plain admin, for who may view that table."""
@@ -80,6 +80,7 @@ class Failed:
 
 
 Load = Callable[[Visit], object]
+Tabled = Callable[[Visit], tuple[type, Iterable[object]]]
 
 
 class Screen(BaseAdmin):
@@ -87,6 +88,7 @@ class Screen(BaseAdmin):
 
     page: ClassVar[str]  # of the url name
     template: ClassVar[str] = "governance/console/list.html"
+    tables: ClassVar[Mapping[str, Tabled]] = {}  # what of it can be exported: the type of a row, and all rows
     own: ClassVar[Sequence[str]] = ()  # parameters that only this screen has
     filters: ClassVar[Sequence[str]] = tuple(LABELS)
 
@@ -123,6 +125,8 @@ class Screen(BaseAdmin):
     def _page(self, visit: Visit) -> HttpResponseBase:
         if visit.request.method == "POST":
             return self.post(visit)
+        if visit.request.GET.get("format") == "csv":
+            return self.export(visit)
         return self.show(visit, self.template, self.parts(visit))
 
     def answered(self, request: HttpRequest, page: Callable[[Visit], HttpResponseBase]) -> HttpResponseBase:
@@ -140,8 +144,20 @@ class Screen(BaseAdmin):
 
     def visit(self, request: HttpRequest) -> Visit:
         asked = Asked.of(request.GET.dict(), self.own)
-        selection = asked.selection(scope_of(request), text=request.user.has_perm(CONVERSATIONS))
+        selection = asked.selection(tenants_of(request), text=request.user.has_perm(TEXT))
         return Visit(request=request, asked=asked, site=self.admin_site.name, selection=selection)
+
+    def export(self, visit: Visit) -> HttpResponseBase:
+        """One table of this page as a file: the same days, filters and order, all of its pages."""
+        if not visit.may(EXPORT):
+            raise PermissionDenied
+        name = visit.request.GET.get("table", next(iter(self.tables), ""))
+        if name not in self.tables:
+            raise Invalid.field("table", f"one of {', '.join(self.tables)}")
+        kind, rows = self.tables[name](visit)
+        asked = visit.request.GET.urlencode()
+        export = Export(by=str(visit.request.user.pk), screen=f"{self.page}-{name}", asked=asked)
+        return csv_response(visit.request, export, kind, rows, without=hidden(visit))
 
     def post(self, visit: Visit) -> HttpResponseBase:
         """What a form of this page asks for; most have none."""
@@ -194,6 +210,12 @@ class Screen(BaseAdmin):
             value = visit.asked.filters.get(name, "")
             without = visit.asked.query(**{name: None})
             yield {"name": name, "label": LABELS[name], "value": value, "without": without}
+
+
+def hidden(visit: Visit) -> frozenset[str]:
+    """The columns of a file that this person may not see."""
+    costs = frozenset() if visit.may(SPEND) else COSTS
+    return costs if visit.selection.text else costs | {"title"}
 
 
 def tried(load: Callable[[], object], name: str, request: HttpRequest) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from django.utils.functional import Promise
@@ -12,7 +12,8 @@ from agent.errors import Invalid
 from governance.admin.console import words
 from governance.admin.console.base import Visit
 from governance.admin.console.parts import Pages, Said
-from governance.queries.paging import COUNTED, Ask
+from governance.queries.paging import COUNTED, Ask, pages
+from governance.queries.selection import Selection
 from governance.queries.values import Page
 
 R = TypeVar("R")
@@ -29,6 +30,16 @@ def ask_of(visit: Visit) -> Ask:
 
 def where_of(visit: Visit, names: Iterable[str]) -> dict[str, str]:
     return {name: visit.asked.own[name] for name in names if name in visit.asked.own}
+
+
+def all_of(
+    visit: Visit, query: Callable[[Selection, Mapping[str, str], Ask], Page[R]], names: Iterable[str]
+) -> Iterator[R]:
+    """Every row of a list as it is narrowed; what is refused is refused before the first."""
+    where = where_of(visit, names)
+    query(visit.selection, where, Ask(limit=1))
+    found: Iterator[R] = pages(lambda ask: query(visit.selection, where, ask))
+    return found
 
 
 def ways(visit: Visit, page: Page[R]) -> Pages:

@@ -14,10 +14,13 @@ from governance.admin.console.cells import cost_cell
 from governance.admin.console.empty import nothing_used
 from governance.admin.console.parts import Answer, Cell, Empty, Head, Row, Said, Table
 from governance.queries.cuts import ModelShare, model_shares
+from governance.queries.spend import spend_by_model
+from governance.queries.values import ModelSpend
 
 
 class ModelsScreen(Screen):
     page = "models"
+    tables = {"models": lambda visit: (ModelSpend, spend_by_model(visit.selection))}
 
     def parts(self, visit: Visit) -> Mapping[str, Load]:
         shares = cache(partial(model_shares, visit.selection))
@@ -57,6 +60,7 @@ def _table(visit: Visit, shares: list[ModelShare]) -> Table:
             Head(label=_("price now, per million")),
         ],
         rows=[_row(visit, one) for one in shares],
+        csv=visit.csv("models"),
     )
 
 

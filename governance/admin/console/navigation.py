@@ -11,6 +11,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from governance.admin.console.waiting import waiting_for
+from governance.permissions import INBOX, PRICES, RELIABILITY, SPEND
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +22,6 @@ class Place:
     opened_by: Sequence[str]
 
 
-SPEND, RELIABILITY = "governance.view_spend", "governance.view_reliability"
 SCREENS: Mapping[str, Place] = {  # in this order everywhere
     "spend": Place(label=_("Spend"), opened_by=(SPEND,)),
     "usage": Place(label=_("Usage rows"), opened_by=(SPEND,)),
@@ -29,9 +29,9 @@ SCREENS: Mapping[str, Place] = {  # in this order everywhere
     "people": Place(label=_("People"), opened_by=(SPEND,)),
     "threads": Place(label=_("Conversations"), opened_by=(SPEND, RELIABILITY)),
     "runs": Place(label=_("Runs"), opened_by=(RELIABILITY,)),
-    "approvals": Place(label=_("Approvals"), opened_by=("agent.view_actionproposal",)),
+    "approvals": Place(label=_("Approvals"), opened_by=(INBOX,)),
     "tools": Place(label=_("Tools"), opened_by=(RELIABILITY,)),
-    "prices": Place(label=_("Prices"), opened_by=("agent.view_modelprice",)),
+    "prices": Place(label=_("Prices"), opened_by=(PRICES,)),
     "live": Place(label=_("Live"), opened_by=(RELIABILITY,)),
 }
 

@@ -14,12 +14,15 @@ from governance.admin.console.cells import cost_cell, time_cell
 from governance.admin.console.empty import nothing_used
 from governance.admin.console.parts import Answer, Cell, Empty, Head, Row, Said, Table
 from governance.queries.cuts import People, PersonShare, people
+from governance.queries.spend import spend_by_actor
+from governance.queries.values import ActorSpend
 
 SHOWN = 100
 
 
 class PeopleScreen(Screen):
     page = "people"
+    tables = {"people": lambda visit: (ActorSpend, spend_by_actor(visit.selection))}
 
     def parts(self, visit: Visit) -> Mapping[str, Load]:
         found = cache(partial(people, visit.selection, SHOWN))
@@ -52,6 +55,7 @@ def _table(visit: Visit, found: People) -> Table:
             Head(label=_("last call")),
         ],
         rows=[_row(visit, one) for one in found.rows],
+        csv=visit.csv("people"),
         note=capped if found.total > SHOWN else "",
     )
 

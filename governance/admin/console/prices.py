@@ -22,10 +22,10 @@ from governance.admin.console.base import Load, Screen, Visit
 from governance.admin.console.cells import time_cell
 from governance.admin.console.parts import Answer, Cell, Empty, Head, Row, Said, Table
 from governance.admin.console.price_forms import PriceForm, RepriceForm
+from governance.permissions import CHANGE_PRICES, REPRICE
 from governance.queries.cuts import Unpriced, current_prices, price_history, unpriced_models
 from governance.repricing import Repriced, reprice
 
-CHANGE, REPRICE = "agent.change_modelprice", "governance.reprice_usage"
 FIELD_OF = {
     "modelId": "model_id",
     "inputPer1M": "input",
@@ -59,7 +59,7 @@ class PricesScreen(Screen):
             "missing": lambda visit: _missing(visit, missing()),
             "table": lambda visit: _current(visit, prices()),
             **history,
-            "superseding": lambda visit: Act(form=_price_form(chosen)) if visit.may(CHANGE) else None,
+            "superseding": lambda visit: Act(form=_price_form(chosen)) if visit.may(CHANGE_PRICES) else None,
             "repricing": lambda visit: Act(form=RepriceForm()) if visit.may(REPRICE) else None,
         }
 
@@ -74,7 +74,7 @@ class PricesScreen(Screen):
         raise Invalid.field("act", "supersede or reprice")
 
     def _supersede(self, visit: Visit) -> HttpResponseBase:
-        if not visit.may(CHANGE):
+        if not visit.may(CHANGE_PRICES):
             raise PermissionDenied
         form = PriceForm(visit.request.POST)
         if form.is_valid():

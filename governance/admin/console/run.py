@@ -18,11 +18,11 @@ from agent.domain.states import OPEN_RUN
 from agent.models import Run
 from governance.admin.console import words
 from governance.admin.console.base import Load, Visit
-from governance.admin.console.navigation import SPEND
 from governance.admin.console.parts import Answer, Card, Said, Table
 from governance.admin.console.run_table import runs_table
 from governance.admin.console.tools import calls_table
 from governance.admin.console.usage import usage_table
+from governance.permissions import SPEND
 from governance.queries.details import run_detail
 from governance.queries.records import RunDetail
 

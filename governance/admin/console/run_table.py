@@ -11,8 +11,8 @@ from governance.admin.console import words
 from governance.admin.console.base import Visit
 from governance.admin.console.cells import cost_cell, id_cell, status_cell, time_cell
 from governance.admin.console.lists import narrowed_to, ways
-from governance.admin.console.navigation import SPEND
 from governance.admin.console.parts import Cell, Head, Row, Table
+from governance.permissions import SPEND
 from governance.queries.records import RunRow
 from governance.queries.values import Page
 
@@ -44,6 +44,7 @@ def runs_table(visit: Visit, rows: Sequence[RunRow], *, caption: str, page: Page
         rows=[_run(visit, row, costs=costs) for row in rows],
         empty=_("No such runs in these days."),
         pages=None if page is None or not page.rows else ways(visit, page),
+        csv="" if page is None else visit.csv("runs"),
         chosen=narrowed_to(visit, WHERE) if page is not None else (),
     )
 

@@ -14,7 +14,7 @@ from governance.admin.console import words
 from governance.admin.console.asked import FROM, PLACE, TO
 from governance.admin.console.base import Load, Screen, Visit
 from governance.admin.console.charts import Column, Layer, columns_chart
-from governance.admin.console.lists import ask_of, narrowed_to, where_of
+from governance.admin.console.lists import all_of, ask_of, narrowed_to, where_of
 from governance.admin.console.parts import Answer, Card, Cell, Chart, Empty, Head, Row, Said, Table
 from governance.admin.console.run import run_parts
 from governance.admin.console.run_table import WHERE, runs_table
@@ -32,6 +32,11 @@ class RunsScreen(Screen):
     page = "runs"
     template = "governance/console/runs.html"
     own = (*WHERE, *PLACE)
+    tables = {
+        "runs": lambda visit: (RunRow, all_of(visit, runs_page, WHERE)),
+        "agents": lambda visit: (AgentRuns, runs_by_agent(visit.selection)),
+        "errors": lambda visit: (ErrorCount, run_errors(visit.selection)),
+    }
 
     def get_urls(self) -> list[URLPattern]:
         detail = self.admin_site.admin_view(self.detail_view)
@@ -202,6 +207,7 @@ def _agents(visit: Visit, rows: Sequence[AgentRuns]) -> Table | None:
             )
             for row in rows
         ],
+        csv=visit.csv("agents"),
     )
 
 
@@ -220,6 +226,7 @@ def _errors(visit: Visit, rows: Sequence[ErrorCount]) -> Table | None:
             )
             for one in rows[:ERRORS]
         ],
+        csv=visit.csv("errors"),
     )
 
 

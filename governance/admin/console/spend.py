@@ -18,8 +18,26 @@ from governance.admin.console.spend_chart import chart
 from governance.days import today
 from governance.queries.changes import Mover, Share, SpendChange, month_pace, spend_change, spend_shares
 from governance.queries.selection import NONE
-from governance.queries.spend import spend_by_thread, spend_summary
-from governance.queries.values import ThreadSpend
+from governance.queries.spend import (
+    TOP_MOST,
+    spend_by_actor,
+    spend_by_agent,
+    spend_by_model,
+    spend_by_purpose,
+    spend_by_tenant,
+    spend_by_thread,
+    spend_summary,
+    usage_trend,
+)
+from governance.queries.values import (
+    ActorSpend,
+    AgentSpend,
+    DaySpend,
+    ModelSpend,
+    PurposeSpend,
+    TenantSpend,
+    ThreadSpend,
+)
 
 ROWS = 12  # of a division; filters lead to the others
 
@@ -47,6 +65,15 @@ class SpendScreen(Screen):
     page = "spend"
     template = "governance/console/spend.html"
     own = ("by",)
+    tables = {
+        "model": lambda visit: (ModelSpend, spend_by_model(visit.selection)),
+        "agent": lambda visit: (AgentSpend, spend_by_agent(visit.selection)),
+        "person": lambda visit: (ActorSpend, spend_by_actor(visit.selection)),
+        "tenant": lambda visit: (TenantSpend, spend_by_tenant(visit.selection)),
+        "purpose": lambda visit: (PurposeSpend, spend_by_purpose(visit.selection)),
+        "days": lambda visit: (DaySpend, usage_trend(visit.selection)),
+        "threads": lambda visit: (ThreadSpend, spend_by_thread(visit.selection, TOP_MOST)),
+    }
 
     def parts(self, visit: Visit) -> Mapping[str, Load]:
         division_of(visit)
@@ -178,6 +205,7 @@ def division(visit: Visit) -> Table:
         ],
         rows=[_share(visit, chosen, share) for share in shares[:ROWS]],
         empty=_("Nothing was used in these days."),
+        csv=visit.csv(visit.asked.own.get("by", "model")),
         note=told if more > 0 else "",
     )
 
@@ -214,6 +242,7 @@ def dearest_threads(visit: Visit) -> Table:
         ],
         rows=[_thread(visit, row) for row in spend_by_thread(visit.selection)],
         empty=_("No conversation was used in these days."),
+        csv=visit.csv("threads"),
     )
 
 

@@ -59,6 +59,7 @@ def _as_table(visit: Visit, trend: SpendTrend, caption: str) -> Table:
             )
             for one in trend.columns
         ],
+        csv=visit.csv("days"),
     )
 
 

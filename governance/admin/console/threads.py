@@ -14,10 +14,10 @@ from governance.admin.console import words
 from governance.admin.console.asked import PLACE
 from governance.admin.console.base import Load, Screen, Visit
 from governance.admin.console.cells import cost_cell, status_cell, time_cell
-from governance.admin.console.lists import ask_of, counted, narrowed_to, ways, where_of
-from governance.admin.console.navigation import RELIABILITY, SPEND
+from governance.admin.console.lists import all_of, ask_of, counted, narrowed_to, ways, where_of
 from governance.admin.console.parts import Answer, Card, Cell, Empty, Head, Row, Said, Table
 from governance.admin.console.run_table import runs_table
+from governance.permissions import RELIABILITY, SPEND
 from governance.queries.live import Waiting, waiting_in
 from governance.queries.records import MessageRow, ThreadDetail, ThreadRow
 from governance.queries.threads import thread_detail, threads_page
@@ -29,6 +29,7 @@ WHERE = {"title": _("title")}
 class ThreadsScreen(Screen):
     page = "threads"
     own = (*WHERE, *PLACE)
+    tables = {"threads": lambda visit: (ThreadRow, all_of(visit, threads_page, WHERE))}
 
     def get_urls(self) -> list[URLPattern]:
         detail = self.admin_site.admin_view(self.detail_view)
@@ -76,6 +77,7 @@ def _table(visit: Visit, page: Page[ThreadRow]) -> Table | None:
         ],
         rows=[_row(visit, row, costs=costs) for row in page.rows],
         pages=ways(visit, page),
+        csv=visit.csv("threads"),
     )
 
 

@@ -12,7 +12,7 @@ from governance.admin.console import words
 from governance.admin.console.asked import PLACE
 from governance.admin.console.base import Load, Screen, Visit
 from governance.admin.console.cells import id_cell, status_cell, time_cell
-from governance.admin.console.lists import ask_of, narrowed_to, ways, where_of
+from governance.admin.console.lists import all_of, ask_of, narrowed_to, ways, where_of
 from governance.admin.console.parts import Answer, Cell, Empty, Head, Row, Said, Table
 from governance.queries.records import ToolCallRow, ToolStats
 from governance.queries.tools import tool_calls_page, tool_stats
@@ -31,6 +31,10 @@ class ToolsScreen(Screen):
     page = "tools"
     template = "governance/console/tools.html"
     own = (*WHERE, *PLACE)
+    tables = {
+        "calls": lambda visit: (ToolCallRow, all_of(visit, tool_calls_page, WHERE)),
+        "tools": lambda visit: (ToolStats, tool_stats(visit.selection)),
+    }
 
     def parts(self, visit: Visit) -> Mapping[str, Load]:
         tools = cache(partial(tool_stats, visit.selection))
@@ -75,6 +79,7 @@ def _tools(visit: Visit, tools: Sequence[ToolStats]) -> Table | None:
             *(Head(label=label, number=True) for label in (*figures, *times)),
         ],
         rows=[_tool(visit, tool) for tool in tools],
+        csv=visit.csv("tools"),
     )
 
 
@@ -126,6 +131,7 @@ def calls_table(
         rows=[_call(visit, row) for row in rows],
         empty=_("No such calls in these days."),
         pages=None if page is None or not page.rows else ways(visit, page),
+        csv="" if page is None else visit.csv("calls"),
         chosen=narrowed_to(visit, WHERE) if page is not None else (),
     )
 

@@ -13,8 +13,8 @@ from governance.admin.console.asked import PLACE
 from governance.admin.console.base import Load, Screen, Visit
 from governance.admin.console.cells import cost_cell, id_cell, time_cell, tokens_cell
 from governance.admin.console.empty import nothing_used
-from governance.admin.console.lists import ask_of, counted, narrowed_to, ways, where_of
-from governance.admin.console.parts import Answer, Cell, Empty, Head, Pages, Row, Said, Table
+from governance.admin.console.lists import all_of, ask_of, counted, narrowed_to, ways, where_of
+from governance.admin.console.parts import Answer, Cell, Empty, Head, Row, Said, Table
 from governance.queries.usage import usage_page
 from governance.queries.values import Page, UsageRow
 
@@ -24,6 +24,7 @@ WHERE = {"priced": _("priced"), "source": _("cost"), "threadId": _("conversation
 class UsageScreen(Screen):
     page = "usage"
     own = (*WHERE, *PLACE)
+    tables = {"usage": lambda visit: (UsageRow, all_of(visit, usage_page, WHERE))}
 
     def parts(self, visit: Visit) -> Mapping[str, Load]:
         page = cache(partial(usage_page, visit.selection, where_of(visit, WHERE), ask_of(visit)))
@@ -42,10 +43,10 @@ def _answer(visit: Visit, page: Page[UsageRow]) -> Answer | Empty:
 
 
 def _table(visit: Visit, page: Page[UsageRow]) -> Table | None:
-    return usage_table(visit, page.rows, caption=gettext("Usage rows"), pages=ways(visit, page)) if page.rows else None
+    return usage_table(visit, page.rows, caption=gettext("Usage rows"), page=page) if page.rows else None
 
 
-def usage_table(visit: Visit, rows: Sequence[UsageRow], *, caption: str, pages: Pages | None = None) -> Table:
+def usage_table(visit: Visit, rows: Sequence[UsageRow], *, caption: str, page: Page[UsageRow] | None = None) -> Table:
     return Table(
         caption=caption,
         heads=[
@@ -63,7 +64,8 @@ def usage_table(visit: Visit, rows: Sequence[UsageRow], *, caption: str, pages: 
             Head(label=_("run")),
         ],
         rows=[_row(visit, row) for row in rows],
-        pages=pages,
+        pages=None if page is None else ways(visit, page),
+        csv="" if page is None else visit.csv("usage"),
     )
 
 
