@@ -97,7 +97,8 @@ def _finished(
         chart.svg.node(plot, "polyline", points=points, class_="gov-before")
     width = chart.view.width / len(columns)
     for x, column in zip(middles, columns, strict=True):
-        link = chart.svg.node(plot, "a", href=column.href, class_="gov-column", **{"aria-label": column.readout})
+        link = chart.svg.node(plot, "a", class_="gov-column", **{"aria-label": column.readout})
+        link.set("href", column.href)  # the library would write the old form, which is no link to some readers
         area = {"x": f"{x - width / 2:.1f}", "y": "0", "width": f"{width:.1f}", "height": f"{chart.view.height:.1f}"}
         chart.svg.node(link, "rect", **area)
         chart.svg.node(link, "title").text = column.readout
