@@ -25,7 +25,7 @@ def exported(client: Client, url: str, **query: Any) -> list[dict[str, str]]:  #
     answer = client.get(url, {**JUNE, "format": "csv", **query})
     assert answer.status_code == 200, answer.content[:500]
     assert answer["Content-Type"].startswith("text/csv")
-    body = b"".join(answer.streaming_content).decode()  # type: ignore[arg-type]
+    body = b"".join(answer.streaming_content).decode()  # type: ignore[attr-defined]
     assert body[0] == "\ufeff"
     return list(csv.DictReader(io.StringIO(body[1:])))
 
