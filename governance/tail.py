@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Collection, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 from channels.layers import BaseChannelLayer
 
 from agent.signals import Event, happened
 from agent.sinks.broadcast import GROUP, shared_layer
+from governance.scope import Scope
 
 AHEAD = 200  # events that a slow watcher may be behind; then it misses the oldest
 
 News = Mapping[str, Any]  # {event, ts, payload}, as on every other wire
 
 
-async def tail(tenants: Collection[str | None] | None, *, silence: float) -> AsyncGenerator[News | None, None]:
+async def tail(tenants: Scope, *, silence: float) -> AsyncGenerator[News | None, None]:
     """Events of these tenants as they happen; None after each `silence` seconds without one."""
     layer = shared_layer()
     source = _of_this_process() if layer is None else _of_all(layer)

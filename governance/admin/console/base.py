@@ -21,9 +21,10 @@ from agent.errors import AgentError, Invalid, NotAllowed, NotFound
 from governance.admin.console.asked import LABELS, Asked, presets
 from governance.admin.console.navigation import SCREENS, screens_of
 from governance.export import Export, csv_response
-from governance.permissions import COSTS, EXPORT, SPEND, TEXT, tenants_of
+from governance.permissions import EXPORT, TEXT, hidden_costs
 from governance.queries.selection import Selection
 from governance.reading import one_view
+from governance.scope import scope_of
 
 if TYPE_CHECKING:
     BaseAdmin = admin.ModelAdmin[models.Model]
@@ -144,7 +145,7 @@ class Screen(BaseAdmin):
 
     def visit(self, request: HttpRequest) -> Visit:
         asked = Asked.of(request.GET.dict(), self.own)
-        selection = asked.selection(tenants_of(request), text=request.user.has_perm(TEXT))
+        selection = asked.selection(scope_of(request), text=request.user.has_perm(TEXT))
         return Visit(request=request, asked=asked, site=self.admin_site.name, selection=selection)
 
     def export(self, visit: Visit) -> HttpResponseBase:
@@ -214,7 +215,7 @@ class Screen(BaseAdmin):
 
 def hidden(visit: Visit) -> frozenset[str]:
     """The columns of a file that this person may not see."""
-    costs = frozenset() if visit.may(SPEND) else COSTS
+    costs = hidden_costs(visit.request)
     return costs if visit.selection.text else costs | {"title"}
 
 

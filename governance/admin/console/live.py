@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from functools import cache, partial
 
 from django.core.handlers.asgi import ASGIRequest
@@ -16,9 +16,9 @@ from governance.admin.console import words
 from governance.admin.console.base import Load, Screen, Visit
 from governance.admin.console.parts import Answer, Card, Said, Table
 from governance.admin.console.run_table import runs_table
-from governance.permissions import tenants_of
 from governance.queries.live import open_runs
 from governance.queries.runs import recent_runs
+from governance.scope import Scope, scope_of
 from governance.tail import tail
 
 SHOWN = 50
@@ -50,10 +50,10 @@ class LiveScreen(Screen):
 def _stream(request: HttpRequest, visit: Visit) -> HttpResponseBase:
     if not isinstance(request, ASGIRequest):
         return HttpResponse(status=204)  # which a browser takes for: do not come again
-    return stream_response(request, events(tenants_of(request)))
+    return stream_response(request, events(scope_of(request)))
 
 
-async def events(tenants: Collection[str | None] | None) -> AsyncGenerator[bytes, None]:
+async def events(tenants: Scope) -> AsyncGenerator[bytes, None]:
     """News as server-sent events, with pings in their silences."""
     yield event("open", {})
     async for news in tail(tenants, silence=SILENCE):
