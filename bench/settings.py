@@ -17,6 +17,8 @@ INSTALLED_APPS = [
     "agent",
     "bench",
 ]
+if os.environ.get("BENCH_CONSOLE"):
+    INSTALLED_APPS.append("governance")
 USE_TZ = True
 
 AGENT: dict[str, Any] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import date, datetime, tzinfo
 from typing import Any
 
 from django.db.models import Count, F, Q, Sum
@@ -17,7 +17,7 @@ from agent.domain.quota import Filled, Window
 from agent.domain.states import RunTrigger
 from agent.models import Run, UsageEntry
 from governance.base import created_in
-from governance.days import DayRange, Span, start_of, today
+from governance.days import ONE_DAY, DayRange, Span, span_of, today
 from governance.models import UsageRollup
 from governance.queries.parts import parts
 from governance.reading import one_view
@@ -40,29 +40,35 @@ class LedgerQuota:
     def _report(self, actor: Actor, run_id: str | None) -> Mapping[str, Any]:
         windows = quota.windows_for(agent_settings().quota or {}, actor)
         now = timezone.now()
+        today_of: dict[bool, UsageTotals] = {}  # a day is part of its month: its rows are read once
         with one_view():
-            return quota.report([_filled(window, actor, run_id, now) for window in windows])
+            return quota.report([_filled(window, actor, run_id, now, today_of) for window in windows])
 
 
-def _filled(window: Window, actor: Actor, run_id: str | None, now: datetime) -> Filled:
+def _filled(
+    window: Window, actor: Actor, run_id: str | None, now: datetime, today_of: dict[bool, UsageTotals]
+) -> Filled:
     zone = agent_settings().report_time_zone
     start, end = quota.starts(window.period, today(zone, now), zone)
     whose = Q(tenant_ref=actor.tenant_ref) if window.tenant else Q(actor_ref=actor.ref)
     reserves = window.reserve_tokens or window.reserve_nanos
+    day = today(zone, now)
+    if window.tenant not in today_of:
+        today_of[window.tenant] = _of_ledger(whose, [span_of(day, zone)])
     return Filled(
         window=window,
-        used=_used(whose, DayRange(first=start.date(), last=today(zone, now), zone=zone)),
+        used=_added(today_of[window.tenant], _before(whose, start.date(), day, zone)),
         open_runs=_open_runs(whose, run_id) if reserves else 0,
         resets_at=end,
     )
 
 
-def _used(whose: Q, days: DayRange) -> UsageTotals:
-    """Today is never closed: a day's window asks for no rollups at all."""
-    if len(days) == 1:
-        return _of_ledger(whose, [Span(start=start_of(days.first, days.zone), end=days.span.end)])
-    some = parts(USAGE, days)
-    used = _of_ledger(whose, list(some.live))
+def _before(whose: Q, first: date, day: date, zone: tzinfo) -> UsageTotals:
+    """What was used from a day on until today began: of closed days from rollups."""
+    if first == day:
+        return UsageTotals()
+    some = parts(USAGE, DayRange(first=first, last=day - ONE_DAY, zone=zone))
+    used = _of_ledger(whose, list(some.live)) if some.live else UsageTotals()
     return _added(used, _of_rollups(whose & some.rolled_q())) if some.rolled else used
 
 

@@ -85,6 +85,7 @@ class _Maker:
                 for turn in range(min(self._random.choice((1, 1, 2, 3, 5)), until - done)):
                     done += 1
                     self._turn(talk, turn, runs_left=self._runs - done)
+                self._writer.flush_when_full()
         self._writer.flush()
 
     def _days(self) -> Iterator[date]:

@@ -30,6 +30,9 @@ class Writer:
     def add(self, *rows: models.Model) -> None:
         for row in rows:
             self._rows[type(row)].append(row)
+
+    def flush_when_full(self) -> None:
+        """Between conversations only: rows of one that is not whole would miss what they point to."""
         if sum(map(len, self._rows.values())) >= AT_ONCE * 3:
             self.flush()
 
