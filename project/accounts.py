@@ -14,6 +14,7 @@ class Account:
     does: str
     staff: bool = False
     superuser: bool = False
+    groups: tuple[str, ...] = ()  # which are the roles of who signs in
     permissions: tuple[str, ...] = ()  # given as soon as the app that declares them is installed
 
     @property
@@ -29,6 +30,7 @@ ACCOUNTS = (
         full_name="Lena Brandt",
         does="support lead, approves",
         staff=True,
+        groups=("lead",),
         permissions=("agent.view_actionproposal", "agent.decide_actionproposal", *READS_ORDERS),
     ),
     Account(

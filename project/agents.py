@@ -19,7 +19,8 @@ Answer from the shop's own records, which you read with your tools; never guess 
 Say what is asked first, in one or two short sentences, then what may help next.
 A customer sees only their own orders. If an order cannot be found, say so and ask for the number again.
 You can cancel an order that has not been delivered; the customer is asked before it happens, so do not ask yourself.
-You cannot change anything else: for a refund or a new address, say that a colleague will do it.
+You can ask for the refund of a delivered order; a colleague approves it, and the customer is told here when it is done.
+You cannot change anything else: for a new address, say that a colleague will do it.
 """
 
 
@@ -175,12 +176,45 @@ def cancel_order(ctx: ToolContext, number: int) -> dict[str, int]:
     return {"cancelled": number}
 
 
+def _refundable(asked: OrderNumber, ctx: ToolContext, phase: str) -> Preflight:
+    """Asked before a colleague is, and again right before it happens."""
+    order = Order.objects.of_account(ctx.actor.ref).filter(number=asked.number).first()
+    if order is None:
+        return denied(f"There is no order {asked.number} on this account.")
+    if order.refund_key == ctx.idempotency_key:
+        return ready()  # this very refund, whose worker was lost before it could say so
+    if order.status != Order.Status.DELIVERED:
+        return denied(f"Order {order.number} is {order.get_status_display()}: only a delivered order is paid back.")
+    detail = f"{_dollars(order.total_cents)} are paid back to the card ending in {order.card_ending}."
+    return ready(Confirm(f"Refund order {order.number}", "Refund", detail))
+
+
+def _refunded_in_short(asked: OrderNumber, done: dict[str, object]) -> Presentation:
+    return Presentation(text=f"Order {asked.number} is refunded: {done['refunded']} are on their way back to the card.")
+
+
+@tool(
+    kind="action",
+    approval_mode="independent",
+    approver="role:lead",
+    preflight=_refundable,
+    present=_refunded_in_short,
+    replacement_key=lambda asked: str(asked.number),
+)
+def refund_order(ctx: ToolContext, number: int) -> dict[str, object]:
+    """Pay a delivered order of the customer who is asking back; the support lead approves it first."""
+    order = Order.objects.of_account(ctx.actor.ref).get(number=number)
+    if not order.refund(ctx.idempotency_key):
+        raise ToolError(f"Order {number} was refunded before.")
+    return {"number": number, "refunded": _dollars(order.total_cents)}
+
+
 @agent(
     name="shop",
     label="Lantern Lane support",
     description="Ask where an order is, what was in it, or what you have ordered so far.",
     prompt=PROMPT,
-    tools=[look_up_order, list_customer_orders, order_history, cancel_order],
+    tools=[look_up_order, list_customer_orders, order_history, cancel_order, refund_order],
     allow_ask=True,
 )
 class Shop:

@@ -25,6 +25,7 @@ This demo runs without a model, so I understand just a few sentences. Try one of
 - list my orders
 - help me choose a lamp (I ask two questions back)
 - cancel order 1043 (you are asked before it happens)
+- refund order 1042 (the support lead approves it)
 - orders of Bruno (for the shop's staff)
 - count to 50 slowly (to try out reload and stop)
 - help
@@ -39,6 +40,7 @@ one: ask me "where is order 1042?", or say `help`.
 NUMBER = re.compile(r"(?<![\w.,-])#?(\d{3,9})(?![\w-])")
 COUNT = re.compile(r"\bcount (?:up )?to (\d{1,4})\b", re.IGNORECASE)
 CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
+REFUND = re.compile(r"\brefund\b|\bmoney back\b", re.IGNORECASE)
 CHOOSE = re.compile(r"\b(help me choose|recommend|which lamp)\b", re.IGNORECASE)
 QUESTIONS: list[Json] = [
     {
@@ -100,6 +102,9 @@ def _looked_up(question: str) -> tuple[Sequence[ReplyCall], str]:
     if numbers and CANCEL.search(question):
         calls = [call("cancel_order", f"call_{number}", number=number) for number in numbers]
         return calls, "They want it cancelled, which I may do once they have confirmed it."
+    if numbers and REFUND.search(question):
+        calls = [call("refund_order", f"call_{number}", number=number) for number in numbers]
+        return calls, "They want their money back, which the support lead has to approve."
     if numbers:
         tool = "order_history" if HISTORY.search(question) else "look_up_order"
         what = "what has happened to" if tool == "order_history" else "the record of"

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.once
 
 TOOLS = tuple(
     ToolSpec(name=name, description="", schema={})
-    for name in ("look_up_order", "list_customer_orders", "order_history")
+    for name in ("look_up_order", "list_customer_orders", "order_history", "refund_order")
 )
 
 
@@ -37,6 +37,7 @@ def told(question: str, tools: tuple[ToolSpec, ...] = TOOLS) -> str:
         ("orders of Bruno", [("list_customer_orders", {"customer": "Bruno"})]),
         ("show me Bruno Keller's orders", [("list_customer_orders", {"customer": "Bruno Keller"})]),
         ("orders for Zoë O'Neill?", [("list_customer_orders", {"customer": "Zoë O'Neill"})]),
+        ("refund order 1042", [("refund_order", {"number": 1042})]),
         ("my lamp cost 89.90", []),
         ("hello", []),
         ("help", []),

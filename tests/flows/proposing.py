@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -36,6 +37,7 @@ class Desk:
     refunds: list[tuple[str, int]] = field(default_factory=list)
     seen: list[ToolContext] = field(default_factory=list)
     fails_with: Exception | None = None
+    holds: threading.Event | None = None  # a refund waits for it
 
     def asked(self, message: str = "refund order 1042", **fields: Any) -> tuple[Run, Proposal]:  # noqa: ANN401
         """A turn that ends with a proposal."""
@@ -75,6 +77,8 @@ def declare(desk: Desk, *, cents_type: type = int, **options: Any) -> None:  # n
     def refund_order(ctx: ToolContext, order: int, cents: int) -> dict[str, int]:
         """Pay an order back."""
         desk.seen.append(ctx)
+        if desk.holds is not None:
+            desk.holds.wait(20)
         if desk.fails_with is not None:
             raise desk.fails_with
         if (ctx.idempotency_key, order) not in desk.refunds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.core.management.base import BaseCommand, CommandError
 from django.db import transaction
 from django.db.models import Q
@@ -44,6 +44,7 @@ def _user(account: Account) -> User:
     if made:
         user.set_password(PASSWORD)
         user.save(update_fields=["password"])
+    user.groups.add(*(Group.objects.get_or_create(name=name)[0] for name in account.groups))
     user.user_permissions.add(*_permissions(account.permissions))
     return user
 
