@@ -47,9 +47,9 @@ class _Ready:
     context: ToolContext
 
 
-async def work(*, stopping: asyncio.Event | None = None) -> int:
+async def work() -> int:
     """Execute what waits, `PROPOSAL_CONCURRENCY` at a time, until nothing does; how many."""
-    slots = (_slot(stopping) for _ in range(agent_settings().proposal_concurrency))
+    slots = (_slot() for _ in range(agent_settings().proposal_concurrency))
     return sum(await asyncio.gather(*slots))
 
 
@@ -66,18 +66,19 @@ async def sweep() -> int:
     """Once: expire what is due, execute up to `PROPOSAL_CONCURRENCY`, tell outcomes; how much was done."""
     expired = await in_store(proposals.expire_due)
     slots = range(agent_settings().proposal_concurrency)
-    done = await asyncio.gather(*(_execute_next() for _ in slots))
+    done = await asyncio.gather(*(execute_next() for _ in slots))
     return expired + sum(done) + await in_store(outcomes.admit_due)
 
 
-async def _slot(stopping: asyncio.Event | None) -> int:
+async def _slot() -> int:
     done = 0
-    while not (stopping and stopping.is_set()) and await _execute_next():
+    while await execute_next():
         done += 1
     return done
 
 
-async def _execute_next() -> bool:
+async def execute_next() -> bool:
+    """Execute the oldest that waits; False when nothing does."""
     held = await in_store(_claim_next)
     if held is None:
         return False

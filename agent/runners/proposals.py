@@ -6,56 +6,64 @@ import asyncio
 import logging
 import os
 import threading
+from contextlib import suppress
 
 from django.db import connections
 
 from agent.conf import agent_settings
-from agent.flows.execution import work
+from agent.flows.execution import execute_next
 
 logger = logging.getLogger("agent.proposals")
 
 
 class ProposalWorker:
-    """Executes what waits, as many at a time as `PROPOSAL_CONCURRENCY` says."""
+    """Executes what waits in `PROPOSAL_CONCURRENCY` slots; a slow execution holds up its own slot alone."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._woken = threading.Event()
-        self._stopping = asyncio.Event()
+        self._woken = [asyncio.Event() for _ in range(agent_settings().proposal_concurrency)]
+        self._stopped = False
         self._thread = threading.Thread(target=self._serve, name="agent-proposals", daemon=True)
-        self._woken.set()  # what was approved before this process was there
         self._thread.start()
 
     def wake(self) -> None:
         """Something may wait."""
-        self._woken.set()
+        with suppress(RuntimeError):  # the worker has ended
+            self._loop.call_soon_threadsafe(self._wake_all)
 
     def stop(self, seconds: float) -> bool:
         """Take nothing up any more, and wait for the work in hand; False when that took longer."""
-        self._loop.call_soon_threadsafe(self._stopping.set)
         self._stopped = True
-        self._woken.set()
+        self.wake()
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
-    _stopped = False
+    def _wake_all(self) -> None:
+        for woken in self._woken:
+            woken.set()
 
     def _serve(self) -> None:
         try:
-            while not self._stopped:
-                self._woken.wait()
-                self._woken.clear()
-                if not self._stopped:
-                    self._work()
+            self._loop.run_until_complete(self._work())
         finally:
             self._loop.close()
             connections.close_all()
 
-    def _work(self) -> None:
+    async def _work(self) -> None:
+        await asyncio.gather(*(self._slot(woken) for woken in self._woken))
+
+    async def _slot(self, woken: asyncio.Event) -> None:
+        while not self._stopped:
+            woken.clear()
+            if not await self._did_something() and not self._stopped:
+                await woken.wait()
+
+    async def _did_something(self) -> bool:
         try:
-            self._loop.run_until_complete(work(stopping=self._stopping))
+            return await execute_next()
         except Exception:
             logger.exception("proposals could not be worked on; it is tried again")
+            return False
 
 
 _worker: ProposalWorker | None = None
