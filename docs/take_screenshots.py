@@ -10,10 +10,11 @@ from playwright.sync_api import sync_playwright
 
 from tests.browser.chat import Chat
 from tests.browser.conftest import FLAGS, chromium
-from tests.demo_site import DemoSite, demo_site, prepared
+from tests.demo_site import DemoSite, demo_site, filled, prepared
 
 IMAGES = Path(__file__).parent / "images"
 VIEWPORT = {"width": 1200, "height": 760}
+CONSOLE = {"width": 1200, "height": 900}
 
 
 def take_chat(site: DemoSite) -> None:
@@ -33,6 +34,22 @@ def take_chat(site: DemoSite) -> None:
         browser.close()
 
 
+def take_console(site: DemoSite) -> None:
+    """What finance opens on the first working day of a month, and whether it all worked."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        context = browser.new_context(base_url=site.url, viewport=CONSOLE)  # type: ignore[arg-type]
+        context.add_cookies(site.browser_cookies("admin"))  # type: ignore[arg-type]
+        page = context.new_page()
+        for name in ("spend", "runs"):
+            page.goto(f"/admin/governance/{name}/")
+            page.evaluate("document.querySelector('#nav-sidebar, #toggle-nav-sidebar')?.remove()")
+            page.screenshot(path=IMAGES / f"console-{name}.png")
+        browser.close()
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as directory, demo_site(prepared(Path(directory))) as running:
         take_chat(running)
+    with tempfile.TemporaryDirectory() as place, demo_site(filled(prepared(Path(place)), rows=20_000)) as running:
+        take_console(running)

@@ -160,6 +160,13 @@ def prepared(directory: Path) -> Path:
     return database
 
 
+def filled(database: Path, *, rows: int) -> Path:
+    """A prepared database with ledger rows of some believable weeks beside its accounts and its shop."""
+    done = manage("agent_demo_data", "--rows", str(rows), "--days", "70", env=environment(database))
+    assert done.returncode == 0, done.stderr
+    return database
+
+
 def start(env: Mapping[str, str]) -> DemoSite:
     """Serve, and return as soon as the address is printed."""
     process = subprocess.Popen(
@@ -185,10 +192,9 @@ def start(env: Mapping[str, str]) -> DemoSite:
 
 
 @contextmanager
-def demo_site(database: Path) -> Iterator[DemoSite]:
-    """A demo on its prepared database, for as long as the block runs."""
-    env = environment(database)
-    site = start(env)
+def demo_site(database: Path, **more: str) -> Iterator[DemoSite]:
+    """A demo on its prepared database, for as long as the block runs; `more` for its environment."""
+    site = start(environment(database, **more))
     try:
         yield site
     finally:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from governance.admin.console.navigation import SCREENS
 from tests.browser.conftest import DESKTOP
 from tests.browser.test_access import PHONE, overflow
-from tests.demo_site import DemoSite, environment, manage, prepare, start
+from tests.demo_site import DemoSite, demo_site, filled
 
 pytestmark = [pytest.mark.xdist_group("browser"), pytest.mark.once]
 
@@ -25,25 +25,15 @@ CONSOLE = "/admin/governance"
 Open = Callable[..., Page]
 
 
-@contextmanager
-def filled(directory: Path, **more: str) -> Iterator[DemoSite]:
-    """A demo with some weeks of believable rows."""
-    env = environment(directory / "demo.sqlite3", **more)
-    prepare(env)
-    done = manage("agent_demo_data", "--rows", "900", "--days", "70", env=env)
-    assert done.returncode == 0, done.stderr
-    site = start(env)
-    try:
-        yield site
-    finally:
-        if site.process.poll() is None:
-            site.process.kill()
-            site.process.communicate()
+@pytest.fixture(scope="module")
+def rows(demo_database: Callable[[], Path]) -> Path:
+    return filled(demo_database(), rows=900)
 
 
 @pytest.fixture(scope="module")
-def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
-    with filled(tmp_path_factory.mktemp("console")) as site:
+def busy(rows: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
+    """A demo with some weeks behind it, on a copy of the rows."""
+    with demo_site(Path(shutil.copy(rows, tmp_path_factory.mktemp("console")))) as site:
         yield site
 
 
@@ -178,8 +168,8 @@ def test_live_shows_what_happens_as_it_happens(opened: Open, busy: DemoSite) -> 
     expect(page.locator("[data-gov-refreshed] tbody tr").first).to_contain_text("shop")
 
 
-def test_under_another_theme_it_is_at_home(tmp_path: Path, browser: Browser) -> None:
-    with filled(tmp_path, DJANGO_SETTINGS_MODULE="tests.browser.unfold_settings") as site:
+def test_under_another_theme_it_is_at_home(rows: Path, tmp_path: Path, browser: Browser) -> None:
+    with demo_site(Path(shutil.copy(rows, tmp_path)), DJANGO_SETTINGS_MODULE="tests.browser.unfold_settings") as site:
         context = browser.new_context(base_url=site.url, viewport=DESKTOP)  # type: ignore[arg-type]
         context.add_cookies(site.browser_cookies("admin"))  # type: ignore[arg-type]
         page = context.new_page()

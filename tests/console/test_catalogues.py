@@ -5,6 +5,7 @@ from __future__ import annotations
 import gettext
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -57,7 +58,7 @@ def test_what_is_compiled_is_what_is_written() -> None:
 @pytest.mark.django_db
 def test_a_page_speaks_the_language_that_is_asked_for(finance: Client) -> None:
     entry(estimated_cost_nanos=1_234_560_000_000)
-    days = {"fromDay": "2026-06-01", "toDay": "2026-06-30"}
+    days: dict[str, Any] = {"fromDay": "2026-06-01", "toDay": "2026-06-30"}
     finance.defaults["HTTP_ACCEPT_LANGUAGE"] = "pt-br"
     with translation.override("en"):  # puts back what the request leaves behind
         page = text(finance, "/admin/governance/spend/", **days)

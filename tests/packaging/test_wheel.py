@@ -60,7 +60,7 @@ def test_its_metadata_names_what_it_needs(wheel: Path) -> None:
     assert set(metadata.get_all("Provides-Extra", [])) == EXTRAS
     needed = {line.partition(">")[0] for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line}
     assert {name.lower() for name in needed} == {
-        *("django", "djangorestframework", "drf-spectacular", "pydantic", "channels", "celery")
+        *("django", "djangorestframework", "drf-spectacular", "pydantic", "channels", "celery", "pygal")
     }
     assert metadata["License-Expression"] == "MIT"
 
