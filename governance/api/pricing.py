@@ -6,26 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any, cast
+from typing import Any
 
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agent.actors import DjangoBackgroundResolver
 from agent.api.parsing import query_text, read_body
-from agent.conf import agent_settings
-from agent.domain.actor import Actor
 from agent.domain.clock import wire_time
 from agent.domain.commands import NewPrice
 from agent.domain.ledger import ModelPrice
 from agent.domain.pricing import NANOS_PER_USD, usd
-from agent.errors import Invalid, NotFound
+from agent.errors import Invalid
 from agent.flows import prices
-from agent.spi import QuotaPolicy
 from agent.store import get_store
 from governance.api.base import ConsoleView, operation
+from governance.limits import report_of
 from governance.permissions import CHANGE_PRICES, PRICES, SPEND
 from governance.scope import scope_of
 from governance.wire import schema
@@ -123,20 +120,7 @@ class QuotaView(ConsoleView):
         ref = query_text(request, "actor")
         if ref is None:
             raise Invalid.field("actor", "the ref of a person")
-        if agent_settings().quota is None:
-            return Response({"windows": []})
-        actor = _actor(ref)
-        tenants = scope_of(request._request)
-        if tenants is not None and actor.tenant_ref not in tenants:
-            raise NotFound
-        return Response(cast("QuotaPolicy", agent_settings().quota_policy).report(actor))
-
-
-def _actor(ref: str) -> Actor:
-    """Who that is now; somebody whom the site's resolver does not know has the limits of no role."""
-    resolver = agent_settings().background_actor_resolver
-    found = cast("DjangoBackgroundResolver", resolver).resolve(ref, None)
-    return found or Actor(ref)
+        return Response(report_of(ref, scope_of(request._request)))
 
 
 def _wire(price: ModelPrice, current: set[str]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from fractions import Fraction
 from django.db.models import Max
 
 from agent.domain.ledger import ModelPrice
+from agent.domain.pricing import rates_for
 from agent.models import UsageEntry
 from agent.store import get_store
 from governance.base import created_in, database
@@ -18,6 +19,7 @@ from governance.queries.selection import Selection
 from governance.queries.sums import thread_counts, usage_sums
 from governance.reading import one_view
 
+MILLION = 1_000_000
 CACHE = ("input_tokens", "cache_write_tokens", "cache_read_tokens")
 
 
@@ -75,6 +77,20 @@ def prices_in_force(models: Sequence[str]) -> Mapping[str, ModelPrice]:
     now = store.clock()
     found = {model: named.get(model) or store.price_in_force(model, now) for model in models if model in named}
     return {model: price for model, price in found.items() if price is not None}
+
+
+def cache_saved(selection: Selection) -> int | None:
+    """About how much less the input cost because it was read from a cache, at the prices now; None: nothing was."""
+    with one_view():
+        sums = usage_sums(selection, ("model_id",), CACHE)
+        prices = {price.model_id: rates_for(price, 0) for price in current_prices()}
+    saved = [
+        each["cache_read_tokens"] * (rates.input - rates.cache_read)
+        - each["cache_write_tokens"] * (rates.cache_write - rates.input)
+        for (model,), each in sums.items()
+        if each["cache_read_tokens"] and (rates := prices.get(model)) is not None
+    ]
+    return sum(saved) // MILLION if saved else None
 
 
 def current_prices() -> list[ModelPrice]:

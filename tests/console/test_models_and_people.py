@@ -10,6 +10,7 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tests.console.pages import html, text
 from tests.governance.rows import NOON, entry, price, thread
@@ -66,3 +67,13 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(finance: Client, url:
 def test_nothing_used_is_said(finance: Client, url: str) -> None:
     entry()
     assert "No usage in this range." in text(finance, url, fromDay="2026-01-01", toDay="2026-01-02")
+
+
+def test_one_person_is_shown_with_what_is_left_of_the_limits(finance: Client, settings: Any) -> None:  # noqa: ANN401
+    settings.AGENT = {"QUOTA": {"day": {"usd": 5}, "month": {"tokens": 1000, "usd": 40}}}
+    entry(timezone.now(), actor_ref="ana", estimated_cost_nanos=2 * 10**9)
+    page = text(finance, PEOPLE, actor="ana")
+    assert "Limit of the day $2.00 of $5.00" in page
+    assert "Limit of the month $2.00 of $40.00" in page
+    assert "110 of 1,000 tokens" in page
+    assert "Limit of" not in text(finance, PEOPLE)

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.console.conftest import SignIn
 from tests.console.pages import html, links, text
-from tests.governance.rows import NOON, entry, thread
+from tests.governance.rows import NOON, entry, price, thread
 
 pytestmark = pytest.mark.django_db
 
@@ -138,3 +138,15 @@ def test_the_number_of_queries_does_not_grow_with_the_rows(finance: Client) -> N
         fields: dict[str, Any] = {"model_id": f"m{number}", "actor_ref": f"p{number}", "tenant_ref": f"t{number}"}
         used(NOON - timedelta(days=number % 12), thread_id=thread().pk, **fields)
     assert queries() == few
+
+
+def test_what_the_cache_saved_is_said_at_the_prices_now(finance: Client) -> None:
+    price(cache_read_per_million_nanos=10**8)
+    entry(input_tokens=3_000_000, cache_read_tokens=2_000_000)
+    assert "2.0 M read from cache, which saved about $1.80" in text(finance, SPEND, **JUNE)
+
+
+def test_a_filter_that_no_summary_tells_apart_is_said_to_take_longer(finance: Client) -> None:
+    used()
+    assert "takes longer" in text(finance, SPEND, model="m", **JUNE)
+    assert "takes longer" not in text(finance, SPEND, actor="ana", **JUNE)

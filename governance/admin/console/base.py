@@ -91,6 +91,7 @@ class Screen(BaseAdmin):
     template: ClassVar[str] = "governance/console/list.html"
     tables: ClassVar[Mapping[str, Tabled]] = {}  # what of it can be exported: the type of a row, and all rows
     own: ClassVar[Sequence[str]] = ()  # parameters that only this screen has
+    slow: ClassVar[frozenset[str]] = frozenset()  # filters that no daily summary tells apart
     filters: ClassVar[Sequence[str]] = tuple(LABELS)
 
     # ---- who may ------------------------------------------------------------------------------------------------
@@ -186,6 +187,7 @@ class Screen(BaseAdmin):
             "asked": visit.asked,
             "presets": list(presets(visit.asked)) if bars else (),
             "filter_bar": list(self.filter_bar(visit)) if bars else (),
+            "slow": not self.slow.isdisjoint(visit.asked.filters),
             **shown,
         }
         return TemplateResponse(visit.request, template, context, status=status)

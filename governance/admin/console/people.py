@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, partial
+from typing import Any
 
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -12,8 +13,10 @@ from governance.admin.console import words
 from governance.admin.console.base import Load, Screen, Visit
 from governance.admin.console.cells import cost_cell, time_cell
 from governance.admin.console.empty import nothing_used
-from governance.admin.console.parts import Answer, Cell, Empty, Head, Row, Said, Table
+from governance.admin.console.parts import Answer, Card, Cell, Empty, Head, Row, Said, Table
+from governance.limits import report_of
 from governance.queries.cuts import People, PersonShare, people
+from governance.queries.selection import NONE
 from governance.queries.spend import spend_by_actor
 from governance.queries.values import ActorSpend
 
@@ -26,7 +29,11 @@ class PeopleScreen(Screen):
 
     def parts(self, visit: Visit) -> Mapping[str, Load]:
         found = cache(partial(people, visit.selection, SHOWN))
-        return {"answer": lambda visit: _answer(visit, found()), "table": lambda visit: _table(visit, found())}
+        return {
+            "answer": lambda visit: _answer(visit, found()),
+            "cards": _limits,
+            "table": lambda visit: _table(visit, found()),
+        }
 
 
 def _answer(visit: Visit, found: People) -> Answer | Empty:
@@ -38,6 +45,26 @@ def _answer(visit: Visit, found: People) -> Answer | Empty:
         figure=Said(text=ngettext("%(n)s person", "%(n)s people", found.total) % {"n": words.number(found.total)}),
         words=[Said(text=gettext("most of the cost: %(person)s, %(cost)s") % told)],
     )
+
+
+def _limits(visit: Visit) -> Sequence[Card]:
+    """How much of each limit is used, of the one person that is looked at."""
+    ref = visit.asked.filters.get("actor")
+    if ref is None or ref == NONE:
+        return ()
+    report = report_of(ref, visit.selection.tenants)
+    return [card for window in report["windows"] for card in _window(window)]
+
+
+def _window(window: Mapping[str, Any]) -> Iterator[Card]:
+    label = gettext("Limit of the day") if window["period"] == "day" else gettext("Limit of the month")
+    if "limitUsd" in window:
+        used, limit = words.usd(window["usedUsd"]), words.usd(window["limitUsd"])
+        yield Card(label=label, value=Said(text=gettext("%(used)s of %(limit)s") % {"used": used, "limit": limit}))
+    if "limitTokens" in window:
+        used, limit = words.short_number(window["usedTokens"]), words.short_number(window["limitTokens"])
+        told = {"used": used, "limit": limit}
+        yield Card(label=label, value=Said(text=gettext("%(used)s of %(limit)s tokens") % told))
 
 
 def _table(visit: Visit, found: People) -> Table:

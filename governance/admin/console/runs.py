@@ -32,6 +32,7 @@ class RunsScreen(Screen):
     page = "runs"
     template = "governance/console/runs.html"
     own = (*WHERE, *PLACE)
+    slow = frozenset({"model", "actor", "purpose"})
     tables = {
         "runs": lambda visit: (RunRow, all_of(visit, runs_page, WHERE)),
         "agents": lambda visit: (AgentRuns, runs_by_agent(visit.selection)),

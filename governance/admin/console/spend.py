@@ -17,6 +17,7 @@ from governance.admin.console.parts import Answer, Card, Cell, Empty, Head, Row,
 from governance.admin.console.spend_chart import chart
 from governance.days import today
 from governance.queries.changes import Mover, Share, SpendChange, month_pace, spend_change, spend_shares
+from governance.queries.cuts import cache_saved
 from governance.queries.selection import NONE
 from governance.queries.spend import (
     TOP_MOST,
@@ -65,6 +66,7 @@ class SpendScreen(Screen):
     page = "spend"
     template = "governance/console/spend.html"
     own = ("by",)
+    slow = frozenset({"agent", "model", "purpose"})  # of conversations
     tables = {
         "model": lambda visit: (ModelSpend, spend_by_model(visit.selection)),
         "agent": lambda visit: (AgentSpend, spend_by_agent(visit.selection)),
@@ -163,17 +165,27 @@ def cards(visit: Visit) -> Sequence[Card]:
     summary = spend_summary(visit.selection)
     if not summary.requests:
         return ()
-    cached = summary.cache_read_tokens
     return [
         Card(label=_("Calls"), value=Said(text=words.number(summary.requests), href=visit.to("usage"))),
         Card(
             label=_("Tokens"),
             value=Said(text=words.short_number(summary.total_tokens), title=words.number(summary.total_tokens)),
-            note=gettext("%(count)s read from cache") % {"count": words.short_number(cached)} if cached else "",
+            note=_cached(visit, summary.cache_read_tokens),
         ),
         Card(label=_("People"), value=Said(text=words.number(summary.actors), href=visit.to("people"))),
         Card(label=_("Conversations"), value=Said(text=words.number(summary.threads), href=visit.to("threads"))),
     ]
+
+
+def _cached(visit: Visit, tokens: int) -> str:
+    """What came from the cache, and about how much that saved; a loss is not called a saving."""
+    if not tokens:
+        return ""
+    saved = cache_saved(visit.selection)
+    if saved is None or saved <= 0:
+        return gettext("%(count)s read from cache") % {"count": words.short_number(tokens)}
+    told = {"count": words.short_number(tokens), "cost": words.dollars(saved)}
+    return gettext("%(count)s read from cache, which saved about %(cost)s") % told
 
 
 # ---- what it is made of ------------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ class ToolsScreen(Screen):
     page = "tools"
     template = "governance/console/tools.html"
     own = (*WHERE, *PLACE)
+    slow = frozenset({"model", "actor", "purpose"})
     tables = {
         "calls": lambda visit: (ToolCallRow, all_of(visit, tool_calls_page, WHERE)),
         "tools": lambda visit: (ToolStats, tool_stats(visit.selection)),

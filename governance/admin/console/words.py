@@ -51,6 +51,11 @@ def _places(value: Decimal) -> int:
     return min(MOST_PLACES, max(2, 1 - value.adjusted()))
 
 
+def usd(amount: float) -> str:
+    """Dollars as they are on the wire."""
+    return dollars(round(Decimal(str(amount)).scaleb(9)))
+
+
 def exact_dollars(nanos: int) -> str:
     """All that the ledger knows, for whoever hovers."""
     value = Decimal(nanos).scaleb(-9)
