@@ -91,6 +91,7 @@ class Screen(BaseAdmin):
     template: ClassVar[str] = "governance/console/list.html"
     tables: ClassVar[Mapping[str, Tabled]] = {}  # what of it can be exported: the type of a row, and all rows
     own: ClassVar[Sequence[str]] = ()  # parameters that only this screen has
+    dated: ClassVar[bool] = True  # whether days choose what is on it
     slow: ClassVar[frozenset[str]] = frozenset()  # filters that no daily summary tells apart
     filters: ClassVar[Sequence[str]] = tuple(LABELS)
 
@@ -185,7 +186,7 @@ class Screen(BaseAdmin):
         context = {
             **self.chrome(visit.request, title),
             "asked": visit.asked,
-            "presets": list(presets(visit.asked)) if bars else (),
+            "presets": list(presets(visit.asked)) if bars and self.dated else (),
             "filter_bar": list(self.filter_bar(visit)) if bars else (),
             "slow": not self.slow.isdisjoint(visit.asked.filters),
             **shown,

@@ -17,6 +17,7 @@ def nothing_used(visit: Visit) -> Empty:
     if day is None:
         return Empty(
             why=gettext("No usage yet: the ledger gets a row with every call of a model."),
+            then=Said(text=gettext("To see the console with invented rows, where no real ones are kept:")),
             command="python manage.py agent_demo_data",
         )
     near = visit.asked.query(**{FROM: day.replace(day=1).isoformat(), TO: day.isoformat()})

@@ -9,7 +9,6 @@ from django.core.handlers.asgi import ASGIRequest
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern, path
 from django.utils.translation import gettext
-from django.utils.translation import gettext_lazy as _
 
 from agent.api.sse import PING, event, stream_response
 from governance.admin.console import words
@@ -28,6 +27,7 @@ SILENCE = 15  # seconds until a stream without news says that it is there
 class LiveScreen(Screen):
     page = "live"
     template = "governance/console/live.html"
+    dated = False
 
     def get_urls(self) -> list[URLPattern]:
         stream = self.admin_site.admin_view(self.stream_view)
@@ -82,4 +82,4 @@ def _cards(visit: Visit, counts: Mapping[str, int]) -> Sequence[Card]:
 
 
 def _runs(visit: Visit) -> Table:
-    return runs_table(visit, recent_runs(visit.selection, SHOWN), caption=str(_("The last runs")))
+    return runs_table(visit, recent_runs(visit.selection, SHOWN), caption=gettext("The last runs"))

@@ -42,7 +42,7 @@ def runs_table(visit: Visit, rows: Sequence[RunRow], *, caption: str, page: Page
             *([Head(label=_("cost"), number=True)] if costs else []),
         ],
         rows=[_run(visit, row, costs=costs) for row in rows],
-        empty=_("No such runs in these days."),
+        empty=_("No runs yet.") if page is None else _("No such runs in these days."),
         pages=None if page is None or not page.rows else ways(visit, page),
         csv="" if page is None else visit.csv("runs"),
         chosen=narrowed_to(visit, WHERE) if page is not None else (),
