@@ -19,6 +19,8 @@ from agent.flows import dispatch, threads
 from agent.flows.driver import Driver
 from agent.providers.scripted import ScriptedReply, call
 from agent.registry import agent, tool
+from agent.sinks.base import FrameSink
+from agent.store.base import AgentStore
 from tests.flows.conftest import ALICE, Site
 
 MakeSite = Callable[..., Site]
@@ -120,6 +122,10 @@ class Unmakeable:
         raise RuntimeError("no key")
 
 
+def unmakeable_sink(store: AgentStore) -> FrameSink:
+    raise RuntimeError("no broker")
+
+
 def test_a_provider_that_cannot_be_made_fails_the_run_and_frees_the_thread(site: MakeSite) -> None:
     desk = site([], PROVIDERS={"broken": Unmakeable})
     run = desk.turn()
@@ -129,7 +135,7 @@ def test_a_provider_that_cannot_be_made_fails_the_run_and_frees_the_thread(site:
 
 
 def test_a_sink_that_cannot_be_made_fails_the_run_and_frees_the_thread(site: MakeSite) -> None:
-    desk = site(["Never."], SINK_OPTIONS={"flush": 1})
+    desk = site(["Never."], SINK=f"{__name__}.unmakeable_sink")
     run = desk.turn()
     assert run.status == "failed"
     assert desk.store.active_run_for_thread(run.thread_id) is None

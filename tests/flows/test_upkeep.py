@@ -143,9 +143,7 @@ def test_a_start_says_when_the_clocks_differ(caplog: pytest.LogCaptureFixture) -
 @pytest.mark.parametrize(
     "later",
     [
-        {"SINK": "redis"},
         {"ATTACHMENTS": {"STORE": "agent.store.OrmStore"}},
-        {"ACTION_APPROVAL_MODE": "independent"},
         {"PERSONAL_AGENT": True},
     ],
 )

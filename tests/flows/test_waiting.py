@@ -27,7 +27,8 @@ def parked(desk: Site) -> str:
 
 def held() -> tuple[int, int]:
     """Threads of this process, and its open connections on any of them."""
-    found = [one for one in gc.get_objects() if isinstance(one, BaseDatabaseWrapper)]
+    # by its type: `isinstance` would wake lazy objects that other tests have left
+    found = [one for one in gc.get_objects() if issubclass(type(one), BaseDatabaseWrapper)]
     return threading.active_count(), sum(one.connection is not None for one in found)
 
 
