@@ -48,7 +48,7 @@ def test_each_table_is_a_file_for_who_may_and_has_a_link(
     assert "tell-nobody" not in str(rows)
     viewer = staff("governance.view_spend", "governance.view_reliability")
     assert viewer.get(url, JUNE | {"format": "csv", "table": table}).status_code == 403
-    by = {"by": table} if table in {"agent", "person", "tenant", "purpose"} else {}
+    by = {"by": table.removesuffix("s")} if table in {"agent", "person", "tenant", "purpose", "prompts"} else {}
     if table not in {"calls", "tools"}:  # nothing was called here
         found = links(everything.get(url, JUNE | by).content.decode())
         assert any(f"table={table}" in link for link in found)

@@ -122,6 +122,19 @@ def test_an_error_leads_to_its_runs(operator: Client) -> None:
     assert "1–1 of 1" in listed
 
 
+def test_runs_by_prompt_show_whether_a_change_of_it_is_the_cause(operator: Client) -> None:
+    old, new = "aa" * 32, "bb" * 32
+    run(NOON - timedelta(days=2), prompt_hash=old)
+    run(prompt_hash=new)
+    run(prompt_hash=new, status="failed")
+    page = text(operator, RUNS, by="prompt", **JUNE)
+    told = page[page.index("first seen") :]
+    assert told.index("bbbbbbbb (default) 15 Jun 12:00 2 1 1 50.0 %") < told.index("aaaaaaaa (default)")
+    url = next(url for url in links(html(operator, RUNS, by="prompt", **JUNE)) if f"promptHash={new}" in url)
+    assert "1–2 of 2" in html(operator, RUNS + url.partition("#")[0])
+    assert operator.get(RUNS, {"by": "moon"}).status_code == 400
+
+
 def test_no_runs_is_said(operator: Client) -> None:
     assert "No runs in this range." in text(operator, RUNS, **JUNE)
 

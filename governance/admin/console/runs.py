@@ -17,8 +17,10 @@ from governance.admin.console.charts import Column, Layer, columns_chart
 from governance.admin.console.lists import all_of, ask_of, narrowed_to, where_of
 from governance.admin.console.parts import Answer, Card, Cell, Chart, Empty, Head, Row, Said, Table
 from governance.admin.console.run import run_parts
+from governance.admin.console.run_divisions import divided, tabs
 from governance.admin.console.run_table import WHERE, runs_table
 from governance.queries.compare import Change, compare
+from governance.queries.prompts import PromptRuns, runs_by_prompt
 from governance.queries.records import AgentRuns, ErrorCount, RunMetrics, RunRow
 from governance.queries.runs import run_errors, run_metrics, runs_by_agent, runs_page
 from governance.queries.selection import NONE
@@ -31,11 +33,12 @@ ERRORS = 8
 class RunsScreen(Screen):
     page = "runs"
     template = "governance/console/runs.html"
-    own = (*WHERE, *PLACE)
+    own = (*WHERE, *PLACE, "by")
     slow = frozenset({"model", "actor", "purpose"})
     tables = {
         "runs": lambda visit: (RunRow, all_of(visit, runs_page, WHERE)),
         "agents": lambda visit: (AgentRuns, runs_by_agent(visit.selection)),
+        "prompts": lambda visit: (PromptRuns, runs_by_prompt(visit.selection)),
         "errors": lambda visit: (ErrorCount, run_errors(visit.selection)),
     }
 
@@ -58,7 +61,8 @@ class RunsScreen(Screen):
             "answer": lambda visit: _answer(visit, measured(), errors()),
             "cards": lambda visit: _cards(visit, measured().now),
             "chart": chart,
-            "agents": lambda visit: _agents(visit, runs_by_agent(visit.selection)),
+            "tabs": tabs,
+            "divided": divided,
             "errors": lambda visit: _errors(visit, errors()),
             "table": lambda visit: table(visit, page()),
         }
@@ -182,34 +186,6 @@ def _readout(one: RunColumn) -> str:
 
 
 # ---- tables ------------------------------------------------------------------------------------------------------
-
-
-def _agents(visit: Visit, rows: Sequence[AgentRuns]) -> Table | None:
-    if not rows:
-        return None
-    figures = (_("runs"), _("finished"), _("failed"), _("cancelled"), _("success"), _("retries"))
-    return Table(
-        caption=_("By agent"),
-        heads=[Head(label=_("agent")), *(Head(label=label, number=True) for label in figures)],
-        rows=[
-            Row(
-                cells=[
-                    Cell(
-                        text=row.agent_name or gettext("(default)"),
-                        href=visit.asked.query(agent=NONE if row.agent_name is None else row.agent_name),
-                    ),
-                    Cell(text=words.number(row.runs)),
-                    Cell(text=words.number(row.completed)),
-                    Cell(text=words.number(row.failed)),
-                    Cell(text=words.number(row.cancelled)),
-                    Cell(text=words.rate(row.success_rate)),
-                    Cell(text=words.number(row.retries)),
-                ]
-            )
-            for row in rows
-        ],
-        csv=visit.csv("agents"),
-    )
 
 
 def _errors(visit: Visit, rows: Sequence[ErrorCount]) -> Table | None:
