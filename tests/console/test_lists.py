@@ -67,7 +67,7 @@ def test_a_row_says_who_priced_it(finance: Client) -> None:
     entry(estimated_cost_nanos=None, model_id="gpt x&y")
     page = text(finance, USAGE, **JUNE)
     assert "3 calls of models in the ledger" in page
-    assert "$5.00 reported by the provider" in page
+    assert "$5.00 provider" in page
     assert "$2.00 price list" in page
     assert "unpriced no price: add one" in page
 

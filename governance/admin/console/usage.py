@@ -92,7 +92,7 @@ def _source(visit: Visit, row: UsageRow) -> Cell:
     """Who said what it costs: the provider, one of our prices, or nobody yet."""
     prices = visit.to("prices", modelId=row.model_id)
     if row.reported_cost_nanos is not None:
-        return Cell(text=gettext("reported by the provider"))
+        return Cell(text=gettext("provider"))
     if row.cost_nanos is None:
         return Cell(text=gettext("no price: add one"), href=prices, mark="warn")
     return Cell(text=gettext("price list"), href=prices, title=row.price_id or "")

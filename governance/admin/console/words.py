@@ -135,10 +135,10 @@ def ago(instant: datetime, now: datetime) -> str:
         return gettext("just now")
     if passed < timedelta(hours=1):
         count = passed // timedelta(minutes=1)
-        return ngettext("%(n)s minute ago", "%(n)s minutes ago", count) % {"n": number(count)}
+        return gettext("%(n)s min ago") % {"n": number(count)}
     if passed < timedelta(days=1):
         count = passed // timedelta(hours=1)
-        return ngettext("%(n)s hour ago", "%(n)s hours ago", count) % {"n": number(count)}
+        return gettext("%(n)s h ago") % {"n": number(count)}
     local = instant.astimezone(agent_settings().report_time_zone)
     day = "j M" if local.year == now.year else "j M Y"
     return f"{formats.date_format(local, day)} {local:%H:%M}"
