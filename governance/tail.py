@@ -9,10 +9,12 @@ from typing import Any
 
 from channels.layers import BaseChannelLayer
 
+from agent.api.sse import PING, event
 from agent.signals import Event, happened
 from agent.sinks.broadcast import GROUP, shared_layer
 from governance.scope import Scope
 
+SILENCE = 15  # seconds until a stream without news says that it is there
 AHEAD = 200  # events that a slow watcher may be behind; then it misses the oldest
 
 News = Mapping[str, Any]  # {event, ts, payload}, as on every other wire
@@ -34,6 +36,13 @@ async def tail(tenants: Scope, *, silence: float) -> AsyncGenerator[News | None,
                 return
             if tenants is None or news["payload"].get("tenantRef") in tenants:
                 yield news
+
+
+async def event_parts(tenants: Scope) -> AsyncGenerator[bytes, None]:
+    """The same as server-sent events: `open`, then `news` as they come, with pings in their silences."""
+    yield event("open", {})
+    async for news in tail(tenants, silence=SILENCE):
+        yield PING if news is None else event("news", dict(news))
 
 
 @contextlib.asynccontextmanager

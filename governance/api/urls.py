@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from agent.api.routes import route
-from governance.api import pricing, views
+from governance.api import live, pricing, views
 
 urlpatterns = [
     *route("spend", views.SpendView, "spend"),
@@ -15,4 +15,5 @@ urlpatterns = [
     *route("threads/<str:thread_id>", views.ThreadView, "thread"),
     *route("pricing", pricing.PricingView, "pricing"),
     *route("quota", pricing.QuotaView, "quota"),
+    *route("stream", live.StreamView, "stream"),
 ]

@@ -166,6 +166,9 @@ def test_live_shows_what_happens_as_it_happens(opened: Open, busy: DemoSite) -> 
     expect(page.locator(".gov-tail")).to_contain_text("run.started")
     expect(page.locator(".gov-tail")).to_contain_text("run.finished")
     expect(page.locator("[data-gov-refreshed] tbody tr").first).to_contain_text("shop")
+    with busy.opened("GET", "/governance/api/stream", user="admin") as stream:
+        assert stream.headers["Content-Type"].startswith("text/event-stream")
+        assert stream.readline() == b"event: open\n"
 
 
 def test_under_another_theme_it_is_at_home(rows: Path, tmp_path: Path, browser: Browser) -> None:

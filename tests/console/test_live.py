@@ -53,6 +53,13 @@ def test_the_stream_is_for_who_may_see_the_page(staff: SignIn) -> None:
     assert connection.vendor
 
 
+@pytest.mark.django_db
+def test_the_api_streams_to_who_may_and_says_where_it_cannot(operator: Client, staff: SignIn) -> None:
+    assert operator.get("/governance/api/stream").status_code == 501
+    assert staff("governance.view_spend").get("/governance/api/stream").status_code == 403
+    assert Client().get("/governance/api/stream").status_code == 401
+
+
 def told(tenant: str | None) -> None:
     payload = {"runId": "r1", "tenantRef": tenant}
     signals.send(Event(event="run.started", ts=timezone.now(), payload=payload))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache, partial
 
 from django.core.handlers.asgi import ASGIRequest
@@ -10,18 +10,17 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern, path
 from django.utils.translation import gettext
 
-from agent.api.sse import PING, event, stream_response
+from agent.api.sse import stream_response
 from governance.admin.console import words
 from governance.admin.console.base import Load, Screen, Visit
 from governance.admin.console.parts import Answer, Card, Said, Table
 from governance.admin.console.run_table import runs_table
 from governance.queries.live import open_runs
 from governance.queries.runs import recent_runs
-from governance.scope import Scope, scope_of
-from governance.tail import tail
+from governance.scope import scope_of
+from governance.tail import event_parts
 
 SHOWN = 50
-SILENCE = 15  # seconds until a stream without news says that it is there
 
 
 class LiveScreen(Screen):
@@ -50,14 +49,7 @@ class LiveScreen(Screen):
 def _stream(request: HttpRequest, visit: Visit) -> HttpResponseBase:
     if not isinstance(request, ASGIRequest):
         return HttpResponse(status=204)  # which a browser takes for: do not come again
-    return stream_response(request, events(scope_of(request)))
-
-
-async def events(tenants: Scope) -> AsyncGenerator[bytes, None]:
-    """News as server-sent events, with pings in their silences."""
-    yield event("open", {})
-    async for news in tail(tenants, silence=SILENCE):
-        yield PING if news is None else event("news", dict(news))
+    return stream_response(request, event_parts(scope_of(request)))
 
 
 def _answer(counts: Mapping[str, int]) -> Answer:
