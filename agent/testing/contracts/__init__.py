@@ -22,6 +22,7 @@ from agent.testing.contracts.reads import BLANK_HISTORY_CONTRACT, BOUNDED_READ_C
 from agent.testing.contracts.round_trip import ROUND_TRIP_CONTRACT
 from agent.testing.contracts.rows import EVERY_MESSAGE_FIELD
 from agent.testing.contracts.runs import RUN_CONTRACT
+from agent.testing.contracts.sinks import SINK_CONTRACT, SinkCase, SinkSubject
 from agent.testing.contracts.store import SettableClock, StoreCase, StoreSubject
 from agent.testing.contracts.summaries import SUMMARY_CONTRACT
 from agent.testing.contracts.threads import THREAD_CONTRACT
@@ -79,6 +80,7 @@ __all__ = [
     "QUEUE_CONTRACT",
     "ROUND_TRIP_CONTRACT",
     "RUN_CONTRACT",
+    "SINK_CONTRACT",
     "STORE_CONTRACTS",
     "SUMMARY_CONTRACT",
     "THREAD_CONTRACT",
@@ -87,6 +89,8 @@ __all__ = [
     "Case",
     "ContractMismatch",
     "SettableClock",
+    "SinkCase",
+    "SinkSubject",
     "StoreCase",
     "StoreSubject",
 ]
