@@ -153,7 +153,7 @@ def test_nobody_is_shown_anothers_state(server: Server) -> None:
     assert len(told) == 10
 
 
-def test_twenty_sends_at_once_start_one_run(server: Server, tmp_path: Path) -> None:
+def test_twenty_sends_at_once_start_one_run_and_the_others_wait_in_order(server: Server, tmp_path: Path) -> None:
     first = chat(server, "Hello")
     first.rest()
     gate = tmp_path / "gate"
@@ -167,8 +167,13 @@ def test_twenty_sends_at_once_start_one_run(server: Server, tmp_path: Path) -> N
         statuses.append(stream.response.status)
 
     in_parallel(send, range(20))
+    queued = [json.loads(stream.response.read()) for stream in streams if stream.response.status == 202]
     gate.touch()
     for stream in streams:
         stream.response.read()
-    assert sorted(statuses) == [200] + [409] * 19
-    assert Message.objects.filter(role="user").count() == 2
+    assert sorted(statuses) == [200] + [202] * 19
+    assert sorted(each["position"] for each in queued) == list(range(19))
+    assert eventually(lambda: Run.objects.filter(status="completed").count() == 21)
+    assert Message.objects.filter(role="user").count() == 21
+    in_order = [each["messageId"] for each in sorted(queued, key=lambda each: each["position"])]
+    assert list(Run.objects.order_by("created_at").values_list("pk", flat=True))[2:] == in_order
