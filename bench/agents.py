@@ -13,6 +13,7 @@ QUESTION = "where is order 1042?"
 PACED_DELTAS, PACED_MS = 250, 20  # fifty a second, for five seconds
 ACTION_QUESTION = "pay order 1042 back"
 PACED_QUESTION = "talk to me"
+LONG_DELTAS, LONG_QUESTION = 3000, "talk to me for a minute"
 
 
 @tool
@@ -52,6 +53,8 @@ def _answer(request: ModelRequest) -> ScriptedReply:
         return ScriptedReply(calls=[call("pay_back", number=1042)])
     if last.content == PACED_QUESTION:
         return ScriptedReply(" word" * PACED_DELTAS, delay_ms=PACED_MS)
+    if last.content == LONG_QUESTION:
+        return ScriptedReply(" word" * LONG_DELTAS, delay_ms=PACED_MS)
     if last.tool_results:
         return ScriptedReply(" word" * DELTAS)
     return ScriptedReply(" word" * DELTAS, calls=[call("look_up_order", number=1042)])

@@ -34,9 +34,15 @@ def busy_seconds() -> float:
     return (user + nice + system + irq + softirq) / os.sysconf("SC_CLK_TCK")
 
 
-def resident_bytes() -> int:
-    """The memory that this process holds now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+def resident_bytes(pid: int | str = "self") -> int:
+    """The memory that a process holds now."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def child_with(argument: str) -> int:
+    """The process that this one has started with this argument."""
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return next(int(pid) for pid in children if argument in Path(f"/proc/{pid}/cmdline").read_text().split("\0"))
 
 
 def _priority() -> str:
