@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from dataclasses import dataclass
 from types import TracebackType
@@ -21,9 +23,14 @@ class Pace:
     ping_seconds: float = 15
     # A server without back-pressure does not say what its client has not read, so all that was written counts.
     byte_limit: int = 8 * 1024 * 1024
+    # A process can write so many times a second, whatever is in each: the more it has who follow, the longer frames are
+    # gathered for each of them, up to the most, so that other requests have their turn (`bench.followers`).
+    share_seconds: float = 0.0008
+    most_gathered_seconds: float = 0.4
 
 
 PACE: Final = Pace()
+_here: set[Follower] = set()  # everybody whom this process feeds, on whichever loop
 
 
 class Follower:
@@ -44,6 +51,7 @@ class Follower:
         self._queue: asyncio.Queue[NumberedFrame] = asyncio.Queue(AHEAD)
         self._news = asyncio.Event()
         self._written = 0
+        self._fed_at = -math.inf
         self._reading: asyncio.Task[None] | None = None
 
     def wrote(self, size: int) -> None:
@@ -53,12 +61,14 @@ class Follower:
     async def __aenter__(self) -> Self:
         self._reading = asyncio.create_task(self._read())
         self._reading.add_done_callback(lambda _: self._news.set())
+        _here.add(self)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._reading is not None
+        _here.discard(self)
         self._reading.cancel()
         await asyncio.gather(self._reading, return_exceptions=True)
 
@@ -71,7 +81,10 @@ class Follower:
             raise FellBehind
         while True:
             ended = self._reading.done()  # looked at before the queue is: what is put later is found next time round
+            if not ended and (pause := self._gathers_for()) > 0:
+                await asyncio.sleep(pause)
             if batch := [self._queue.get_nowait() for _ in range(self._queue.qsize())]:
+                self._fed_at = time.monotonic()
                 return batch
             if ended:
                 await self._reading  # raises what ended it
@@ -79,6 +92,13 @@ class Follower:
             if not await self._rang():
                 return []
             self._news.clear()
+
+    def _gathers_for(self) -> float:
+        """For how long yet frames are gathered; nothing while there are few who follow, or after a silence."""
+        if self._queue.empty() or self._queue.full():
+            return 0.0
+        share = min(len(_here) * self._pace.share_seconds, self._pace.most_gathered_seconds)
+        return self._fed_at + share - time.monotonic()
 
     async def _read(self) -> None:
         try:
