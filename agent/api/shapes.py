@@ -7,6 +7,7 @@ from typing import Any
 from rest_framework import serializers
 
 from agent.domain.queue import PauseReason
+from agent.domain.states import RunStatus
 
 Shape = serializers.Serializer[dict[str, Any]]
 
@@ -100,6 +101,9 @@ class MessageShape(Shape):
     agentName = serializers.CharField(required=False)
     persona = serializers.CharField(required=False)
     runId = serializers.CharField(required=False)
+    runStatus = serializers.ChoiceField(
+        choices=tuple(RunStatus), required=False, help_text="Of an assistant message: how its run stands."
+    )
     reasoning = serializers.CharField(required=False)
     reasoningMs = serializers.IntegerField(required=False)
     ui = serializers.ListField(child=serializers.DictField(), required=False)

@@ -46,6 +46,7 @@ def message(stored: Message) -> Wire:
         "agentName": stored.agent_name,
         "persona": stored.persona,
         "runId": stored.run_id,
+        "runStatus": stored.run_status,
         "reasoning": stored.reasoning,
         "reasoningMs": stored.reasoning_ms,
         "ui": stored.ui,

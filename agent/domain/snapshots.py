@@ -36,7 +36,7 @@ class ThreadSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
-    """A stored message with every field. `approvals` is filled by `get_thread` alone."""
+    """A stored message with every field. `approvals` and `run_status` are filled by `get_thread` alone."""
 
     id: str
     thread_id: str
@@ -59,6 +59,7 @@ class Message:
     feedback: dict[str, Any] | None = None
     action_proposal_outcome: dict[str, Any] | None = None
     approvals: JsonList | None = None
+    run_status: str | None = None  # of the run that an assistant message is of, as long as its row is kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

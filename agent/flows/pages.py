@@ -29,6 +29,14 @@ def read_bounded(
     return replace(page, messages=pages.repaired(page))
 
 
+def title_of(store: AgentStore, thread_id: str) -> str | None:
+    """A thread's title; None when it is not there any more."""
+    try:
+        return _Pages(store, thread_id).read(0).title
+    except NotFound:
+        return None
+
+
 def _ends_early(window: Window, watermark: int | None) -> bool:
     """Whether what was read tells such a window that the rest need not be."""
     if summarizes(window):

@@ -14,10 +14,12 @@ from agent.domain.ids import new_id
 from agent.domain.model_calls import Frame
 from agent.domain.runs import Run, RunLease
 from agent.domain.states import RunStatus
+from agent.domain.titles import title_for, wants_title
 from agent.errors import GivenUp, LeaseLost, NotFound, OverQuota
 from agent.flows import events
 from agent.flows.failures import code_of, raw_text, shown_error
 from agent.flows.handing import hand_on, lock
+from agent.flows.pages import title_of
 from agent.sinks import get_sink
 from agent.store import get_store
 from agent.store.base import AgentStore
@@ -120,8 +122,21 @@ def _settle(
         lock(store, run.thread_id)  # rows are locked in one order: thread, run, tool call
         if not _record(store, run, end, lease, left):
             return None
-        handed = hand_on(store, run, end.status, message=message)
-    return handed.frames
+        handed = hand_on(store, run, end.status, message=message, title=_title(store, run))
+    return replace(handed, title=None).frames  # a title is announced with an answer; here a notice tells of it
+
+
+def _title(store: AgentStore, run: Run) -> str | None:
+    """What a first turn that did not complete leaves its thread listed by: the words that it was asked."""
+    title = None if run.depth else title_of(store, run.thread_id)
+    if title is None or not wants_title(title):
+        return None
+    said = store.messages_of_run(run.thread_id, run.id) or []
+    asked = title_for(next((message.content for message in said if message.role == "user"), ""))
+    if not wants_title(asked):
+        events.thread_changed(store, run.thread_id, "title")
+        return asked
+    return None
 
 
 def _record(store: AgentStore, run: Run, end: RunEnd, lease: RunLease | None, left: Leftovers) -> bool:

@@ -50,7 +50,7 @@ def test_nothing_serious_for_axe_and_no_sideways_scrolling(
     chat.wait_for_words("1 2")
     assert serious(chat.page) == []
     chat.page.keyboard.press("Escape")
-    expect(chat.answers.last).to_contain_text("You stopped this answer.")
+    expect(chat.answers.last).to_contain_text("This answer was stopped.")
     assert serious(chat.page) == []
 
 

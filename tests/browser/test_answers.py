@@ -100,10 +100,13 @@ def test_stop_ends_the_answer_and_keeps_what_was_said(chat: Chat, how: str) -> N
         chat.button("Stop").click()
     else:
         chat.page.keyboard.press("Escape")
-    expect(chat.answers.last).to_contain_text("You stopped this answer.")
+    expect(chat.answers.last).to_contain_text("This answer was stopped.")
     expect(chat.button("Send")).to_be_visible()
     expect(chat.box).to_be_focused()
     assert not chat.last_text.inner_text().endswith("50")
+    chat.page.reload()
+    expect(chat.answers.last.get_by_text("This answer was stopped.")).to_have_count(1)
+    expect(chat.title).to_have_text(COUNT)
     chat.ask("help")
     expect(chat.answers.last).to_contain_text("where is order 1042?")
 

@@ -74,7 +74,7 @@ def test_a_run_is_stopped_with_two_clicks(open_chat: OpenChat) -> None:
     assert serious(page) == []
     page.get_by_role("button", name="Stop the run").click()
     expect(page.get_by_text(re.compile("asked to stop|was cancelled")).first).to_be_visible()
-    expect(chat.answers.last).to_contain_text("You stopped this answer.")
+    expect(chat.answers.last).to_contain_text("This answer was stopped.")
     page.reload()
     expect(page.locator(".agent-headline")).to_contain_text("Cancelled after")
     expect(page.get_by_role("link", name="Stop this run…")).to_have_count(0)

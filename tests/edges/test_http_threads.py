@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 
 from agent.domain.actor import Actor
-from agent.domain.commands import AppendMessage, NewRun, RecordUsage
+from agent.domain.commands import AppendMessage, NewRun, RecordUsage, RunEnd
 from agent.domain.ids import new_id
 from agent.models import Message, Thread, UsageEntry
 from agent.store import get_store
@@ -37,6 +37,16 @@ def message_ids(thread_id: str) -> list[str]:
 
 def error(response: Any) -> tuple[int, str | None]:  # noqa: ANN401
     return response.status_code, response.json().get("code")
+
+
+def test_an_answer_says_how_its_run_stands_as_long_as_the_run_is_kept(owner: Person) -> None:
+    store, thread_id = get_store(), thread_of(owner.actor, ("user", "q"), ("assistant", "a"))
+    messages = f"/agent/threads/{thread_id}"
+    assert ["runStatus" in message for message in owner.get(messages).json()["messages"]] == [False, False]
+    store.create_run(NewRun(id="r-1", thread_id=thread_id, actor=owner.actor, trigger="send", input={}))
+    store.record_run_end("r-1", RunEnd(status="cancelled"))
+    told = [message.get("runStatus") for message in owner.get(messages).json()["messages"]]
+    assert told == [None, "cancelled"]
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def test_a_failed_and_a_cancelled_run_are_noticed_as_settled(site: MakeSite) -> 
         desk.drive(first.run_id)
         waiting = desk.send(thread_id=first.thread_id)
         cancel(ALICE, waiting.run_id)
-    assert reasons == ["run-settled", "run-started", "run-settled"]
+    assert reasons == ["run-settled", "title", "run-started", "run-settled"]
 
 
 def test_a_new_title_is_noticed_and_another_pin_is_not(site: MakeSite) -> None:

@@ -345,6 +345,7 @@ def test_cancel_in_mid_answer_keeps_what_was_shown(site: MakeSite) -> None:
     assert (run.status, run.error_code) == ("cancelled", None)
     assert [frame.get("kind", "end") for frame in desk.frames(run.id)] == ["step-start", "text", "cancelled", "end"]
     assert [(m.role, m.content) for m in desk.messages(run.thread_id)] == [("user", "Hello"), ("assistant", "One ")]
+    assert [m.run_status for m in desk.messages(run.thread_id)] == [None, "cancelled"]
     assert desk.store.active_run_for_thread(run.thread_id) is None
     (row,) = desk.store.usage_of_run(run.id)
     assert (row.step_key, row.tokens_source) == ("llm:0#1.1", "estimated")
@@ -359,6 +360,25 @@ def test_cancel_before_anybody_works_settles_at_once(site: MakeSite) -> None:
     assert desk.store.active_run_for_thread(admitted.thread_id) is None
     with pytest.raises(NotFound):
         cancel(ALICE, admitted.run_id)
+
+
+@pytest.mark.parametrize("end", ["failed", "cancelled"])
+def test_a_first_turn_that_does_not_complete_gives_its_thread_a_title_too(site: MakeSite, end: str) -> None:
+    desk = site([RuntimeError("no")])
+    first = desk.send("Where  is order 1042?")
+    if end == "cancelled":
+        cancel(ALICE, first.run_id)
+    assert desk.drive(first.run_id).status == end
+    assert title(desk, first.thread_id) == "Where is order 1042?"
+    second = desk.send("And 1043?", thread_id=first.thread_id)
+    cancel(ALICE, second.run_id)
+    assert title(desk, first.thread_id) == "Where is order 1042?", "a title that is there stays"
+
+
+def title(desk: Site, thread_id: str) -> str:
+    detail = desk.store.get_thread(thread_id)
+    assert detail is not None
+    return detail.summary.title
 
 
 def test_cancel_after_the_last_model_call_still_counts(site: MakeSite) -> None:

@@ -23,7 +23,7 @@ def _columns(value: type, *but: str) -> tuple[str, ...]:
 
 
 THREAD = _columns(ThreadSummary, "last_message_preview")
-MESSAGE = _columns(Message, "approvals")
+MESSAGE = _columns(Message, "approvals", "run_status")
 TURN_MESSAGE = _columns(TurnMessage)
 SUMMARY = _columns(StoredSummary)
 TOOL_CALL = _columns(ToolCall)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from django.db.models import OuterRef, Q, Subquery
+from django.db.models import Case, OuterRef, Q, Subquery, When
 from django.db.models.functions import Left
 
 from agent.domain.actor import Actor, Owner
 from agent.domain.commands import AppendMessage, ThreadPatch
 from agent.domain.snapshots import ThreadDetail, ThreadScope, ThreadSummary
+from agent.domain.states import MessageRole
 from agent.errors import Conflict
-from agent.models import Message, Thread
+from agent.models import Message, Run, Thread
 from agent.models.inserts import Insert
 from agent.models.prepared import Select, Slot, Update
 from agent.models.thread import ThreadQuerySet
@@ -45,6 +47,9 @@ _scope = Select(
     )
 )
 _pins = Select(lambda: _live().values_list(*_PINS))
+_run_status = Case(
+    When(role=MessageRole.ASSISTANT, then=Subquery(Run.objects.filter(pk=OuterRef("run_id")).values("status")[:1]))
+)
 _holder = Select(lambda: _live().values_list("active_run_id"))
 
 
@@ -97,7 +102,8 @@ class OrmThreads(OrmUnit):
         if summary is None:
             return None
         messages = Message.objects.using(self.db).filter(thread_id=thread_id).in_order()
-        read = [rows.message(row) for row in messages.values(*rows.MESSAGE)]
+        told = messages.annotate(run_status=_run_status).values(*rows.MESSAGE, "run_status")
+        read = [replace(rows.message(row), run_status=row["run_status"]) for row in told]
         return ThreadDetail(summary=summary, messages=approvals.with_cards(self.db, thread_id, read))
 
     def thread_by_external_id(self, actor_ref: str, external_id: str) -> str | None:

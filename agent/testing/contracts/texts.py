@@ -73,7 +73,7 @@ def _ids(subject: StoreSubject) -> None:
 @case(ROUND_TRIP_CONTRACT, "06 every optional field of a message is in the fixture")
 def _fixture(_: StoreSubject) -> None:
     given = {field.name for field in fields(Message)}
-    structural = {"id", "thread_id", "seq", "role", "content", "created_at", "feedback", "approvals"}
+    structural = {"id", "thread_id", "seq", "role", "content", "created_at", "feedback", "approvals", "run_status"}
     same(given - structural, set(EVERY_MESSAGE_FIELD), "EVERY_MESSAGE_FIELD")
     expect(all(value is not None for value in EVERY_MESSAGE_FIELD.values()), "each has a value")
 

@@ -69,8 +69,15 @@ class Messages(Threads):
         row = self.live_thread(thread_id)
         if row is None:
             return None
-        messages = tuple(replace(_shown(one), approvals=self._approvals(one.id)) for one in self.in_seq(thread_id))
+        messages = tuple(
+            replace(_shown(one), approvals=self._approvals(one.id), run_status=self._run_status(one))
+            for one in self.in_seq(thread_id)
+        )
         return ThreadDetail(summary=self.summary(row), messages=messages)
+
+    def _run_status(self, message: Message) -> str | None:
+        run = self.run_rows.get(message.run_id or "")
+        return run.status if run is not None and message.role == MessageRole.ASSISTANT else None
 
     def _approvals(self, message_id: str) -> JsonList | None:
         calls = sorted(self.calls_of_message.keys(message_id))

@@ -1,7 +1,7 @@
 // One conversation: opening it, sending to it, following its answer to the end.
 
 import { ApiError } from "./api.js";
-import { make, part, pause } from "./dom.js";
+import { part, pause } from "./dom.js";
 import { Follower } from "./follow.js";
 import { say } from "./words.js";
 import { Transcript } from "./transcript.js";
@@ -326,8 +326,6 @@ function replaceStreamed(list, stored, turn) {
     const streamed = [...list.querySelectorAll(".agent-own:not([data-message])")].at(-1);
     streamed?.replaceWith(stored);
   } else if (turn.isConnected) {
-    const hints = [...turn.querySelectorAll(":scope > .agent-hint")].map((hint) => make("p", { className: "agent-hint" }, hint.textContent));
-    stored.querySelector(".agent-acts").before(...hints);
     turn.replaceWith(stored);
   }
 }

@@ -4,6 +4,8 @@ import { button, make } from "../dom.js";
 import { humanise, say } from "../words.js";
 import { StepView } from "./step.js";
 
+const UNFINISHED = { cancelled: "stopped", failed: "answer_failed" }; // the words for a run that did not complete
+
 export class TurnView {
   /** `on`: again(message), branch(message), feedback(message, value), decide(choice, body). */
   constructor({ agent, on }) {
@@ -47,7 +49,7 @@ export class TurnView {
     for (const step of this.steps) step.finish();
     this.waiting.remove();
     for (const view of this.calls.values()) view.over();
-    if (cancelled) this.foot.before(make("p", { className: "agent-hint" }, say("stopped")));
+    if (cancelled) this.#hint(say("stopped"));
   }
 
   /** Everything of the run's stored assistant messages. */
@@ -59,6 +61,7 @@ export class TurnView {
       this.body.append(step.element);
     }
     const answer = messages.at(-1);
+    if (answer.runStatus in UNFINISHED) this.#hint(say(UNFINISHED[answer.runStatus]));
     this.foot.append(...this.#acts(answer));
     return this;
   }
@@ -99,6 +102,10 @@ export class TurnView {
 
   heard() {
     this.#wait(false);
+  }
+
+  #hint(text) {
+    this.foot.before(make("p", { className: "agent-hint" }, text));
   }
 
   #wait(yes) {
