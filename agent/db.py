@@ -185,6 +185,13 @@ def close_unusable(*, unwatched_seconds: float = UNWATCHED_SECONDS) -> None:
         connection.close_if_unusable_or_obsolete()
 
 
+def close_connections() -> None:
+    """Give back the connections of this thread, which has nothing more to do for a while; not within a transaction."""
+    for connection in connections.all(initialized_only=True):
+        if not connection.in_atomic_block:
+            connection.close()
+
+
 _used = threading.local()  # when this thread last looked at each of its connections
 
 

@@ -13,10 +13,13 @@ import secrets
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+
+import psycopg
 
 from bench.agents import DELTAS, QUESTION
 from bench.figures import Spread
@@ -29,6 +32,7 @@ SERVERS = {
     "daphne": ("daphne", "-v", "0", "-b", "127.0.0.1", "-p"),
     "uvicorn": ("uvicorn", "--host", "127.0.0.1", "--lifespan", "off", "--log-level", "warning", "--port"),
 }
+CONNECTIONS = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 LOG_IN = """
 from django.contrib.auth.models import User
 from django.test import Client
@@ -103,10 +107,31 @@ def served(kind: str, env: dict[str, str]) -> Iterator[int]:
         process.wait(timeout=30)
 
 
+@contextmanager
+def watched(url: str) -> Iterator[list[int]]:
+    """How many connections the database had, ten times a second, ours left out."""
+    seen, ended = [0], threading.Event()
+
+    def watch() -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            while not ended.wait(0.1):
+                row = connection.execute(CONNECTIONS).fetchone()
+                seen.append(0 if row is None else int(row[0]))
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield seen
+    finally:
+        ended.set()
+        watching.join()
+
+
 def run(report: Report, arguments: argparse.Namespace) -> None:
     """A round to warm up, then the measured one, for each server."""
-    rows, results = [], {}
-    with postgres_server(durable=True, options=[f"max_connections={2 * arguments.clients + 50}"]) as url:
+    rows: list[tuple[object, ...]] = []
+    results: dict[str, dict[str, object]] = {}
+    with postgres_server(durable=True) as url:  # with its default of 100 connections
         env = {**os.environ, "DJANGO_SETTINGS_MODULE": SETTINGS, "DATABASE_URL": url}
         manage("migrate", "--verbosity", "0", env=env)
         printed = manage("shell", "-c", LOG_IN.format(clients=arguments.clients), env=env)
@@ -114,13 +139,15 @@ def run(report: Report, arguments: argparse.Namespace) -> None:
         for kind in arguments.server.split(","):
             with served(kind, env) as port:
                 asyncio.run(crowd(port, sessions[:10], 2))
-                done, seconds = asyncio.run(crowd(port, sessions, arguments.turns))
+                with watched(url) as seen:
+                    done, seconds = asyncio.run(crowd(port, sessions, arguments.turns))
             first = Spread.of([each.first for each in done]).scaled(1000)
             whole = Spread.of([each.done for each in done]).scaled(1000)
             rate = len(done) / seconds
-            rows.append((kind, len(done), rate, first.p50, first.p95, whole.p50, whole.p95))
+            rows.append((kind, len(done), rate, first.p50, first.p95, whole.p50, whole.p95, max(seen)))
             results[kind] = {"turnsASecond": rate, "firstByteMs": first.to_json(), "turnMs": whole.to_json()}
-    heads = ("server", "turns", "turns/s", "first byte p50 ms", "p95", "turn p50 ms", "p95")
+            results[kind]["connections"] = max(seen)
+    heads = ("server", "turns", "turns/s", "first byte p50 ms", "p95", "turn p50 ms", "p95", "connections")
     report.table(heads, rows)
     report.say(f"{arguments.clients} clients, {2 * DELTAS} deltas a turn; goal: {GOAL_TURNS} turns a second")
     report.results |= {"goalTurnsASecond": GOAL_TURNS, "clients": arguments.clients, **results}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
+from django.core.handlers.asgi import ASGIRequest
 from django.core.signals import got_request_exception
 from django.db import connections, transaction
 from django.http import HttpRequest, HttpResponseBase, QueryDict
@@ -26,11 +28,17 @@ from agent.api.errors import ErrorAnswer, answer_to, fault
 from agent.api.parsing import JsonParser
 from agent.api.rendering import AsciiJSONRenderer, NoNegotiation
 from agent.conf import agent_settings
+from agent.db import REQUEST_THREADS, close_connections
 from agent.domain.actor import Actor
 from agent.errors import NotAllowed, NotAuthenticated
 from agent.spi import ActorResolver
 
 AUTHENTICATE = 'Session realm="agent"'
+
+
+# Under ASGI every request has a thread of its own, and so a connection of its own: of a thousand at once these many
+# have one, and the others wait for their turn.
+_slots = threading.BoundedSemaphore(REQUEST_THREADS)
 
 
 class ActorAPIView(APIView):
@@ -55,6 +63,16 @@ class ActorAPIView(APIView):
         for alias in connections:
             transaction.non_atomic_requests(alias)(view)
         return view
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401  (as Django has it)
+        """Under ASGI a request has a connection only while a view works on it, and only so many work at once."""
+        if not isinstance(request, ASGIRequest):  # a WSGI server has bounded threads, which keep their connections
+            return super().dispatch(request, *args, **kwargs)
+        with _slots:
+            try:
+                return super().dispatch(request, *args, **kwargs)
+            finally:
+                close_connections()
 
     def initialize_request(self, request: HttpRequest, *args: object, **kwargs: object) -> Request:
         """REST framework's own parsing stays off: its CSRF check would read the body before anybody is known."""

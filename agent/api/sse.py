@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
-from django.db import connections
 from django.http import HttpRequest, StreamingHttpResponse
 
 from agent.api.rendering import to_json
+from agent.db import close_connections
 from agent.domain.snapshots import NumberedFrame
 from agent.errors import AgentError
 from agent.flows.following import PACE, Follower, Pace
@@ -107,12 +107,6 @@ async def _without_connection(parts: AsyncGenerator[bytes, None]) -> AsyncGenera
     """
     async with contextlib.aclosing(parts):
         yield await anext(parts)
-        await sync_to_async(_close_connections, thread_sensitive=True)()
+        await sync_to_async(close_connections, thread_sensitive=True)()
         async for part in parts:
             yield part
-
-
-def _close_connections() -> None:
-    for connection in connections.all(initialized_only=True):
-        if not connection.in_atomic_block:
-            connection.close()

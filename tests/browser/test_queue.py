@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import urlsplit
+
 import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.chat import Chat
 from tests.browser.conftest import OpenChat
 from tests.browser.test_access import LOOKS, overflow, serious
+from tests.demo_site import demo_site
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -45,6 +50,29 @@ def test_what_is_typed_ahead_waits_is_arranged_and_answered_in_order(open_chat: 
     expect(waiting(chat)).to_have_count(0)
     chat.settled()
     expect(chat.answers).to_have_count(3)
+
+
+@pytest.mark.once
+def test_kill_9_and_a_second_start_answer_what_waits_once_before_the_open_page(
+    demo_database: Callable[[], Path], open_chat: OpenChat
+) -> None:
+    database = demo_database()
+    with demo_site(database) as first:
+        chat = open_chat(at=first)
+        begin(chat)
+        for text in ("help", "where is 1042?"):
+            chat.say(text)
+        expect(waiting(chat)).to_have_text(["help", "where is 1042?"])
+        port = str(urlsplit(first.url).port)
+        first.process.kill()
+        first.process.communicate()
+    with demo_site(database, PORT=port):
+        expect(chat.own).to_have_text([LONG, "help", "where is 1042?"], timeout=60_000)
+        expect(waiting(chat)).to_have_count(0)
+        chat.settled()
+        chat.page.reload()
+        expect(chat.own).to_have_text([LONG, "help", "where is 1042?"])
+        expect(chat.answers).to_have_count(3)
 
 
 def test_a_stop_holds_what_waits_until_the_reader_goes_on(open_chat: OpenChat) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 
+from agent.db import REQUEST_THREADS
 from agent.models import Message, Run, Thread
 from tests.edges.server import Server, basic, serve
 from tests.edges.streams import Stream, ask, chat, eventually, hang_up_all, in_parallel
@@ -19,6 +21,7 @@ from tests.edges.streams import Stream, ask, chat, eventually, hang_up_all, in_p
 pytestmark = pytest.mark.django_db(transaction=True)
 
 POOL = 8  # threads of the agent that keep a connection each
+OTHERS = 4  # the frames' writer, the listener, the upkeep, what looks for outcomes
 
 
 @pytest.fixture(scope="module", params=["daphne", "uvicorn"])
@@ -103,6 +106,28 @@ def test_open_streams_hold_no_connection_and_followers_that_leave_hold_nothing(s
         follower.hang_up()
     gate.touch()
     assert all(follower.rest()[-1] == ("done", None, {}) for follower in [first, *followers[15:]])
+
+
+def test_a_crowd_of_requests_shares_a_few_connections(server: Server) -> None:
+    first = chat(server, "Hello")
+    first.rest()
+    path = f"/agent/threads/{first['X-Agent-Thread-Id']}"
+    answers: list[tuple[int, Any]] = []
+
+    def rename(number: int) -> None:
+        answers.append(ask(server, "PATCH", path, json.dumps({"title": str(number)})))
+
+    # All of them wait for the row: a connection for each would be seen.
+    with transaction.atomic():
+        Thread.objects.filter(pk=first["X-Agent-Thread-Id"]).update(title="Held")
+        crowd = [threading.Thread(target=rename, args=(number,)) for number in range(40)]
+        for one in crowd:
+            one.start()
+        assert eventually(lambda: server.open_databases() >= REQUEST_THREADS)
+        assert not eventually(lambda: server.open_databases() > POOL + REQUEST_THREADS + OTHERS, seconds=1)
+    for one in crowd:
+        one.join()
+    assert answers == [(200, {"ok": True})] * 40
 
 
 def test_a_streamed_body_is_read_and_a_large_one_refused(server: Server) -> None:
