@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent.domain.actor import Actor
     from agent.domain.approvals import ApprovalThread, Requirement
+    from agent.domain.vocabulary import DecisionVocabulary
     from agent.errors import AgentError, ModelError, RunActive, ToolError
     from agent.flows.admission import Admitted, Queued, chat
     from agent.flows.admission import submit as send
     from agent.flows.starts import Send
+    from agent.flows.text_decisions import Decided
     from agent.history import (
         History,
         HistoryPolicy,
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 _HOME = {
     "Actor": "agent.domain.actor",
     "Admitted": "agent.flows.admission",
+    "Decided": "agent.flows.text_decisions",
+    "DecisionVocabulary": "agent.domain.vocabulary",
     "Queued": "agent.flows.admission",
     "RunActive": "agent.errors",
     "Send": "agent.flows.starts",
@@ -79,6 +83,8 @@ __all__ = [
     "AgentError",
     "ApprovalThread",
     "Confirm",
+    "Decided",
+    "DecisionVocabulary",
     "Described",
     "History",
     "HistoryPolicy",

@@ -15,6 +15,7 @@ from django.core.signals import setting_changed
 from django.utils.module_loading import import_string
 
 from agent import setting_rules as rules
+from agent.domain.vocabulary import DecisionVocabulary
 from agent.domain.windows import History
 from agent.setting_rules import CatalogueModel, Rule
 from agent.sink_options import option_problems
@@ -46,7 +47,7 @@ class AgentSettings:
     action_approval_mode: str = "blocking"
     approval_ttl_seconds: float | None = None
     ask_ttl_seconds: float | None = None
-    decision_vocabulary: tuple[Any, ...] = ("en",)
+    decision_vocabulary: tuple[str | DecisionVocabulary, ...] = ("en",)
     confirm_token_secret: str = field(repr=False)  # default: made of SECRET_KEY
     confirm_token_seconds: int = 900
     run_lease_seconds: int = 60
@@ -136,7 +137,7 @@ VALUES: Mapping[str, Rule] = {
     "ACTION_APPROVAL_MODE": rules.choice("blocking", "independent"),
     "APPROVAL_TTL_SECONDS": rules.optional(rules.TTL),
     "ASK_TTL_SECONDS": rules.optional(rules.TTL),
-    "DECISION_VOCABULARY": rules.LIST,
+    "DECISION_VOCABULARY": rules.VOCABULARY,
     "CONFIRM_TOKEN_SECRET": rules.TEXT,
     "CONFIRM_TOKEN_SECONDS": rules.whole(1),
     "RUN_LEASE_SECONDS": rules.whole(1),

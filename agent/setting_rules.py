@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent.domain import quota
 from agent.domain.approvals import LONGEST, MILLISECOND
+from agent.domain.vocabulary import PRESETS, DecisionVocabulary
 from agent.domain.windows import History
 
 
@@ -70,6 +71,12 @@ def _is_text(value: object) -> bool:
 
 def _is_text_list(value: object) -> bool:
     return isinstance(value, (list, tuple, set, frozenset)) and all(_is_text(each) for each in value)
+
+
+def _is_vocabulary(value: object) -> bool:
+    return isinstance(value, (list, tuple)) and all(
+        each in PRESETS if isinstance(each, str) else isinstance(each, DecisionVocabulary) for each in value
+    )
 
 
 def _is_seconds(value: object) -> bool:
@@ -149,6 +156,11 @@ TEXT_MAPPING = Rule(
     "a dict of texts",
     lambda value: isinstance(value, Mapping) and _is_text_list([*value, *value.values()]),
     MappingProxyType,
+)
+VOCABULARY = Rule(
+    f"a list of {', '.join(map(repr, PRESETS))} or of DecisionVocabulary",
+    _is_vocabulary,
+    tuple,
 )
 PATH = Rule("a dotted path, or the thing itself", _is_path)
 ZONE = Rule("the name of a time zone", _is_zone, lambda value: ZoneInfo(str(value)))

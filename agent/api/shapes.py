@@ -42,6 +42,21 @@ class StartedShape(Shape):
     runId = serializers.CharField()
 
 
+class WordsDecidedShape(Shape):
+    status = serializers.ChoiceField(
+        ["applied", "unchanged", "conflict", "expired", "ambiguous", "not_found"],
+        help_text="The last two decided nothing.",
+    )
+    proposalId = serializers.CharField(required=False)
+    decision = serializers.CharField(required=False, help_text="The proposal's decision as it stands.")
+
+
+class TextDecisionShape(Shape):
+    threadId = serializers.CharField()
+    proposalDecision = WordsDecidedShape()
+    text = serializers.CharField(help_text="The reply to show.")
+
+
 class ThreadSummaryShape(Shape):
     id = serializers.CharField()
     title = serializers.CharField()

@@ -8,12 +8,14 @@ from typing import Any
 from agent.domain.actor import Actor
 from agent.domain.queue import NewQueuedMessage, QueueState
 from agent.domain.snapshots import IdempotencyOutcome
+from agent.domain.vocabulary import Said
 from agent.errors import IdempotencyKeyReused, Invalid, NotFound, RunActive
 from agent.flows import events, handing, quota
 from agent.flows.handing import drain, has_queue
 from agent.flows.holders import freed
 from agent.flows.queue import make_way
 from agent.flows.starts import Asked, Send, begin, check_names, new_thread
+from agent.flows.text_decisions import Decided, decide, said_in
 from agent.store import get_store
 from agent.store.base import AgentStore
 
@@ -58,12 +60,13 @@ class Queued:
         }
 
 
-Outcome = Admitted | Queued
+Outcome = Admitted | Queued | Decided
 
 
 def submit(actor: Actor, send: Send) -> Outcome:
     """Start a run for the message, or let the message wait; the first check that fails answers and nothing is stored.
 
+    A message that is a decision about an action proposal (spec 07 §9) decides it instead.
     Raises `Invalid` (codes of spec 09), `NotFound`, `NotAllowed`, `OverQuota`, `RunActive`, `IdempotencyKeyReused`.
     """
     return _submit(actor, send, may_wait=True)
@@ -72,7 +75,7 @@ def submit(actor: Actor, send: Send) -> Outcome:
 def chat(actor: Actor, send: Send) -> Admitted:
     """Start a run for the message now, whatever its mode; `RunActive` where it would have to wait."""
     outcome = _submit(actor, replace(send, mode="auto"), may_wait=False)
-    if isinstance(outcome, Queued):  # the key of a message that was queued before
+    if not isinstance(outcome, Admitted):  # the key of a message that was queued, or was a decision, before
         raise RunActive
     return outcome
 
@@ -82,6 +85,8 @@ def _submit(actor: Actor, send: Send, *, may_wait: bool) -> Outcome:
     if (known := _known(store, actor, send)) is not None:
         return known
     _check_text(send)
+    if may_wait and (said := said_in(send)) is not None and (decided := _decide(store, actor, send, said)) is not None:
+        return decided
     _check_quota(store, actor, send)
     asked = check_names(store, actor, send)
     with store.atomic():
@@ -90,6 +95,18 @@ def _submit(actor: Actor, send: Send, *, may_wait: bool) -> Outcome:
         outcome = _admit(store, asked, may_wait=may_wait)
         _save_outcome(store, actor, send, outcome)
     return outcome
+
+
+def _decide(store: AgentStore, actor: Actor, send: Send, said: Said) -> Outcome | None:
+    """Decide in words, once for an idempotency key; None when the message is an ordinary one after all."""
+    with store.atomic():
+        decided = decide(store, actor, send.thread_id or "", said)
+        if decided is None:
+            return None
+        if (known := _claim_key(store, actor, send)) is not None:  # somebody with this key was quicker
+            return known
+        _save_outcome(store, actor, send, decided)
+        return decided
 
 
 def _check_text(send: Send) -> None:
@@ -206,6 +223,8 @@ def _replay(store: AgentStore, send: Send, known: IdempotencyOutcome | None) -> 
         raise IdempotencyKeyReused
     if known.outcome is None or known.thread_id is None:
         raise RunActive("The first request with this Idempotency-Key is still being admitted.")
+    if "proposalDecision" in known.outcome:
+        return Decided.from_json(known.outcome)
     if known.message_id is None:
         return Admitted(run_id=known.run_id or "", thread_id=known.thread_id, replayed=True)
     return Queued(
@@ -220,7 +239,9 @@ def _replay(store: AgentStore, send: Send, known: IdempotencyOutcome | None) -> 
 def _save_outcome(store: AgentStore, actor: Actor, send: Send, outcome: Outcome) -> None:
     if send.idempotency_key is None or "idempotency" not in store.capabilities:
         return
-    told = {"queued": True, "interrupting": outcome.interrupting} if isinstance(outcome, Queued) else {}
+    told: dict[str, Any] = outcome.to_json() if isinstance(outcome, Decided) else {}
+    if isinstance(outcome, Queued):
+        told = {"queued": True, "interrupting": outcome.interrupting}
     store.save_idempotency_outcome(
         actor.ref,
         send.idempotency_key,

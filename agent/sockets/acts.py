@@ -18,6 +18,7 @@ from agent.errors import NotSupported
 from agent.flows.admission import Queued, submit
 from agent.flows.cancel import cancel
 from agent.flows.stream import attach
+from agent.flows.text_decisions import Decided
 from agent.flows.threads import check_own
 from agent.sockets import wire
 from agent.sockets.follows import RUNS_MAX
@@ -42,6 +43,9 @@ async def _send(socket: Socket, asked: Asked) -> None:
     outcome = await socket.ask(ChatView, "POST", submit, send)
     if isinstance(outcome, Queued):
         await socket.send(wire.told("queued", asked.ref, outcome.to_json()))
+        return
+    if isinstance(outcome, Decided):
+        await socket.send(wire.told("decision", asked.ref, outcome.to_json()))
         return
     meta = wire.say("meta", ref=asked.ref, runId=outcome.run_id, threadId=outcome.thread_id)
     if outcome.replayed and not await socket.ask(StreamView, "GET", still_there, outcome.run_id):

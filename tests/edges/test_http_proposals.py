@@ -142,3 +142,17 @@ def test_what_is_deleted_is_unknown(proposed: Proposed, lead: Person, owner: Per
     owner.delete(f"/agent/threads/{proposed.thread_id}")
     assert proposed.decide(lead)[0] == 404
     assert owner.get(proposed.path).status_code == 404
+
+
+def test_a_message_that_is_a_decision_decides_and_starts_nothing(proposed: Proposed, owner: Person) -> None:
+    body = {"threadId": proposed.thread_id, "message": f"Yes #{proposed.id}"}
+    refused = owner.post("/agent/chat", body)
+    assert (refused.status_code, refused.json()["proposalDecision"]) == (200, {"status": "not_found"})
+    owner.user.groups.add(Group.objects.get(name="lead"))
+    answer = owner.post("/agent/chat", {**body, "message": "Yes."}, **{"Idempotency-Key": "k"})
+    assert answer.status_code == 200
+    told = {"status": "applied", "proposalId": proposed.id, "decision": "approved"}
+    assert answer.json()["proposalDecision"] == told
+    assert "approved" in answer.json()["text"]
+    again = owner.post("/agent/chat", {**body, "message": "Yes."}, **{"Idempotency-Key": "k"})
+    assert again.json() == answer.json()

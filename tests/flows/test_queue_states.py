@@ -26,7 +26,7 @@ from agent.domain.snapshots import Json
 from agent.domain.states import OPEN_RUN, RunStatus
 from agent.errors import Invalid, MessageGone, ModelError, NotAllowed, NotFound, RunActive
 from agent.flows import queue, threads
-from agent.flows.admission import Queued, submit
+from agent.flows.admission import Admitted, Queued, submit
 from agent.flows.cancel import cancel
 from agent.flows.queue import Edit
 from agent.flows.recovery import recover
@@ -123,6 +123,7 @@ class Typing(RuleBasedStateMachine):
             one.lifted |= busy and mode == "interrupt"
             assert outcome.queue.items == tuple(self.store.list_queue(one.id))
         else:
+            assert isinstance(outcome, Admitted)
             assert not busy
             assert mode != "queue"
             assert not one.waits or one.paused

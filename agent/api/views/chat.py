@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.http import HttpResponseBase
+from drf_spectacular.utils import PolymorphicProxySerializer
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -11,13 +12,14 @@ from agent.api.base import ActorAPIView
 from agent.api.bodies import SendBody
 from agent.api.parsing import cursor_of, idempotency_key_of, path_id, read_body, request_id_of
 from agent.api.sending import send_of
-from agent.api.shapes import AbortedShape, QueuedShape, StartedShape
+from agent.api.shapes import AbortedShape, QueuedShape, StartedShape, TextDecisionShape
 from agent.api.sse import event_stream
 from agent.domain.actor import Actor
 from agent.errors import NotFound
 from agent.flows.admission import Queued, submit
 from agent.flows.cancel import cancel
 from agent.flows.stream import attach, follow
+from agent.flows.text_decisions import Decided
 
 
 class ChatView(ActorAPIView):
@@ -28,7 +30,10 @@ class ChatView(ActorAPIView):
         example={"message": "Where is order 1042?"},
         answers={
             (200, "text/event-stream"): docs.SSE,
-            (200, "application/json"): docs.answer(StartedShape, "A repeat whose stream is no longer kept."),
+            (200, "application/json"): docs.answer(
+                PolymorphicProxySerializer("StartedOrDecided", [StartedShape, TextDecisionShape], None),
+                "A repeat whose stream is no longer kept; or the message was a decision about an action proposal.",
+            ),
             202: docs.answer(QueuedShape, "The message waits in the conversation's queue, or was started from there."),
         },
         errors={
@@ -58,6 +63,8 @@ class ChatView(ActorAPIView):
         outcome = submit(self.actor, send_of(read_body(request), key=key, request_id=request_id_of(request)))
         if isinstance(outcome, Queued):
             return Response(outcome.to_json(), status=202)
+        if isinstance(outcome, Decided):
+            return Response(outcome.to_json())
         if outcome.replayed and not still_there(self.actor, outcome.run_id):
             return Response({"threadId": outcome.thread_id, "runId": outcome.run_id})
         return event_stream(
