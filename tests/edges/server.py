@@ -45,6 +45,8 @@ class Server:
         others = COUNT_OTHERS.get(connection.vendor)
         if others is not None:
             with connection.cursor() as cursor:
+                if connection.vendor == "postgresql":  # within a transaction it goes on telling what it told first
+                    cursor.execute("SELECT pg_stat_clear_snapshot()")
                 cursor.execute(others)
                 return int(cursor.fetchone()[0])
         name = os.fspath(connection.settings_dict["NAME"])
