@@ -77,7 +77,8 @@ async def heard(scope: Collection[str | None] | None, *tenants: str | None) -> l
             news.append(one["payload"]["tenantRef"])
 
     task = asyncio.create_task(watch())
-    while not signals.happened.receivers:  # noqa: ASYNC110  a signal tells nobody that it is listened to
+    while not signals.happened.receivers:
+        assert not task.done(), "it stopped listening before it began"
         await asyncio.sleep(0)
     for tenant in tenants:
         await asyncio.to_thread(told, tenant)

@@ -81,6 +81,7 @@ class OrmProposals(OrmUnit, ProposalCommands):
         if asked.group is None:
             return True
         group = self._proposals().filter(replacement_group_key=asked.group)
+        list(group.select_for_update().values_list("pk"))  # one at a time: creations that race would deadlock on MySQL
         if group.filter(execution_status__in=UNDER_WAY).exists():
             return False
         pending = [from_snapshot(text).id for text in group.awaiting_decision().values_list("proposal", flat=True)]
