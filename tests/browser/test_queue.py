@@ -27,8 +27,8 @@ def act(chat: Chat, name: str, text: str) -> None:
     chat.page.get_by_role("button", name=f"{name}: {text}", exact=True).click()
 
 
-def begin(chat: Chat) -> None:
-    chat.say(LONG)
+def begin(chat: Chat, question: str = LONG) -> None:
+    chat.say(question)
     chat.wait_for_words("1 2")
 
 
@@ -56,10 +56,10 @@ def test_what_is_typed_ahead_waits_is_arranged_and_answered_in_order(open_chat: 
 def test_kill_9_and_a_second_start_answer_what_waits_once_before_the_open_page(
     demo_database: Callable[[], Path], open_chat: OpenChat
 ) -> None:
-    database = demo_database()
+    database, question = demo_database(), "count to 80"
     with demo_site(database) as first:
         chat = open_chat(at=first)
-        begin(chat)
+        begin(chat, question)
         for text in ("help", "where is 1042?"):
             chat.say(text)
         expect(waiting(chat)).to_have_text(["help", "where is 1042?"])
@@ -67,11 +67,11 @@ def test_kill_9_and_a_second_start_answer_what_waits_once_before_the_open_page(
         first.process.kill()
         first.process.communicate()
     with demo_site(database, PORT=port):
-        expect(chat.own).to_have_text([LONG, "help", "where is 1042?"], timeout=60_000)
+        expect(chat.own).to_have_text([question, "help", "where is 1042?"], timeout=60_000)
         expect(waiting(chat)).to_have_count(0)
         chat.settled()
         chat.page.reload()
-        expect(chat.own).to_have_text([LONG, "help", "where is 1042?"])
+        expect(chat.own).to_have_text([question, "help", "where is 1042?"])
         expect(chat.answers).to_have_count(3)
 
 
