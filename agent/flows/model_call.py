@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from agent.domain import frames
+from agent.domain.arguments import kept_arguments
 from agent.domain.ids import new_id
 from agent.domain.model_calls import Frame, ModelRequest, Reply, ReplyCall, Usage
 from agent.domain.shortening import shortened
@@ -174,7 +175,7 @@ class ModelCall:
         if kind == "tool-input-start":
             return frames.tool_input_start(call_id, frame["name"], tool_kind)
         self._announced.add(frame["id"])
-        return frames.tool_input_available(call_id, frame["name"], tool_kind, frame["input"])
+        return frames.tool_input_available(call_id, frame["name"], tool_kind, kept_arguments(frame["input"]))
 
     def _name(self, provider_call_id: str) -> str:
         ours = self._ids[provider_call_id] = new_id()
@@ -199,14 +200,14 @@ class ModelCall:
     def _called(self, call: ReplyCall) -> CalledTool:
         """Give the call our id and announce it where the provider did not."""
         ours = self._ids.pop(call.id, "") or new_id()
-        kind = self.kinds.get(call.name, READ)
+        kind, given = self.kinds.get(call.name, READ), kept_arguments(call.input)
         if call.id not in self._announced:
             self.writer.write(frames.tool_input_start(ours, call.name, kind))
-            self.writer.write(frames.tool_input_available(ours, call.name, kind, call.input))
+            self.writer.write(frames.tool_input_available(ours, call.name, kind, given))
         self._announced.discard(call.id)
         provider_call_id = unique(call.id, self.taken_ids.__contains__)
         self.taken_ids.add(provider_call_id)
-        return CalledTool(id=ours, provider_call_id=provider_call_id, name=call.name, input=call.input, kind=kind)
+        return CalledTool(id=ours, provider_call_id=provider_call_id, name=call.name, input=given, kind=kind)
 
 
 def unique(provider_call_id: str, taken: Callable[[str], bool]) -> str:

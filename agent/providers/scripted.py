@@ -20,6 +20,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from agent.domain.arguments import raw_text
 from agent.domain.model_calls import FrameEmitter, Json, ModelRequest, Reply, ReplyCall, Stop, Usage
 from agent.errors import Cancelled, ModelError
 from agent.providers.ids import used_ids, with_unique_ids
@@ -170,8 +171,8 @@ class _Performance:
 
 
 def _call_frames(planned: ReplyCall) -> Iterator[dict[str, Json]]:
-    raw = planned.input.get("__raw") if isinstance(planned.input, dict) else None
-    arguments = raw if isinstance(raw, str) else json.dumps(planned.input, ensure_ascii=False)
+    raw = raw_text(planned.input)
+    arguments = json.dumps(planned.input, ensure_ascii=False) if raw is None else raw
     yield {"kind": "tool-input-start", "id": planned.id, "name": planned.name}
     yield {"kind": "tool-input-delta", "id": planned.id, "delta": arguments}
     yield {"kind": "tool-input-available", "id": planned.id, "name": planned.name, "input": planned.input}

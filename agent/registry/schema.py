@@ -13,13 +13,20 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, RootModel, ValidationError, create_model
 from pydantic.errors import PydanticUserError
+from pydantic_core import PydanticSerializationError
 from pydantic_core import ValidationError as CoreError
 
+from agent.domain.arguments import DEEPEST, raw_text
+from agent.domain.canonical import canonical_json
 from agent.domain.model_calls import Json
-from agent.errors import AgentError
+from agent.errors import AgentError, Invalid
 from agent.registry.context import ToolContext
 
-CLOSED = ConfigDict(extra="forbid", protected_namespaces=())
+CLOSED = ConfigDict(extra="forbid", protected_namespaces=(), allow_inf_nan=False)
+NOT_JSON = (
+    "The arguments are not valid JSON: one object, every key once, finite numbers, "
+    f"at most {DEEPEST} levels of nesting."
+)
 MOST_PROBLEMS = 8
 _warnings_lock = threading.Lock()  # warnings.catch_warnings is one for all threads
 
@@ -45,16 +52,20 @@ class InputSchema:
 
     def parse(self, raw: Json) -> BaseModel:
         """The validated arguments, or `InvalidInput` with a sentence for each mistake."""
-        if isinstance(raw, dict) and set(raw) == {"__raw"}:
-            raise InvalidInput("The arguments are not valid JSON.")
+        if raw_text(raw) is not None:
+            raise InvalidInput(NOT_JSON)
         if not isinstance(raw, dict):
             raise InvalidInput("The arguments must be one JSON object.")
         try:
-            return self.model.model_validate(raw)
+            arguments = self.model.model_validate(raw)
+            canonical_json(arguments.model_dump(mode="json"))
         except ValidationError as error:
             raise InvalidInput(_sentences(error)) from error
         except RecursionError as error:
             raise InvalidInput("The arguments are nested too deeply.") from error
+        except (Invalid, PydanticSerializationError) as error:
+            raise InvalidInput("The arguments hold a value that JSON cannot say, such as NaN or Infinity.") from error
+        return arguments
 
     def call(self, body: Callable[..., Any], arguments: BaseModel, ctx: ToolContext) -> object:
         """Call the body with the arguments in the way its signature asks for."""

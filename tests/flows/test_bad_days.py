@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Callable
 from decimal import Decimal
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from django.db import connections
 from django.test import override_settings
+from pydantic import BaseModel
 
 from agent.conf import setting_problems
 from agent.db import close_threads, close_unusable, in_db
@@ -208,3 +210,49 @@ def test_a_conversation_that_is_deleted_while_the_model_answers_is_a_stop(site: 
     run = desk.drive(admitted.run_id)
     assert run.status == "cancelled"
     assert len(desk.store.usage_of_run(run.id)) == 1
+
+
+class Line(BaseModel):
+    rate: float = 1
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """Arguments of so many levels."""
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"rate": float("nan")},
+        {"rate": float("-inf")},
+        {"rate": "Infinity"},
+        {"rate": 10**400},
+        {"lines": [{"rate": "nan"}]},
+        {"more": nested(99)},
+        {"more": nested(600)},
+        {"more": {1: "a"}},
+        {"__raw": '{"rate": 1e999}'},
+    ],
+    ids=["nan", "inf", "inf-text", "huge", "inner-nan", "deep", "deeper", "keys", "raw"],
+)
+def test_arguments_that_json_cannot_say_are_a_failure_of_their_call_alone(
+    site: MakeSite, given: dict[str, Any]
+) -> None:
+    @tool
+    def price(rate: float = 1, lines: list[Line] = [], more: dict[str, Any] = {}) -> str:  # noqa: B006
+        """Price."""
+        return "priced"
+
+    agent(name="desk", prompt="p", tools=["price"])(type("Desk", (), {}))
+    desk = site([ScriptedReply(calls=[call("price", "c", **given)]), ScriptedReply("It cannot be priced.")])
+    run = desk.turn()
+    assert (run.status, run.error_message) == ("completed", None)
+    asked, said = desk.messages(run.thread_id)[1:]
+    (result,) = asked.tool_results or []
+    assert result["error"].startswith("The arguments ")
+    assert said.content == "It cannot be priced."
+    json.dumps(desk.frames(run.id), allow_nan=False)  # what was told can be read by every client

@@ -21,6 +21,7 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.usage import RequestUsage
 
+from agent.domain.arguments import kept_arguments, read_arguments
 from agent.domain.model_calls import FrameEmitter, Json, Reply, ReplyCall, Stop, Usage
 from agent.providers._library.state import dump
 from agent.providers.ids import unique_id
@@ -159,14 +160,4 @@ def _stop(response: ModelResponse, calls: list[ReplyCall]) -> Stop:
 def _input(arguments: Arguments) -> Json:
     if not arguments:
         return {}
-    if not isinstance(arguments, str):
-        return dict(arguments)
-    try:
-        value = json.loads(arguments, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        value = None
-    return value if isinstance(value, dict) else {"__raw": arguments}
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not JSON")
+    return read_arguments(arguments) if isinstance(arguments, str) else kept_arguments(dict(arguments))

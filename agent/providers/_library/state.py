@@ -16,6 +16,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import ValidationError
 from pydantic_ai.messages import ModelMessagesTypeAdapter, ModelResponse
 
+from agent.domain.arguments import raw_text
 from agent.domain.model_calls import Json, ShownCall, ShownMessage
 from agent.providers._library.clients import LibraryModel
 
@@ -61,12 +62,12 @@ def restore(message: ShownMessage, model: LibraryModel) -> ModelResponse | None:
 
 def call_part(call: ShownCall) -> dict[str, Json]:
     """A call as the library stores it; malformed arguments go back as the text they were."""
-    raw = call.input.get("__raw") if isinstance(call.input, dict) and len(call.input) == 1 else None
+    raw = raw_text(call.input)
     arguments = call.input if isinstance(call.input, dict) else json.dumps(call.input)
     return {
         "part_kind": "tool-call",
         "tool_name": call.name,
-        "args": raw if isinstance(raw, str) else arguments,
+        "args": arguments if raw is None else raw,
         "tool_call_id": call.id,
     }
 
