@@ -1,11 +1,13 @@
-"""Removing what was only kept for a while: streams that nobody can join any more, idempotency keys of yesterday."""
+"""Removing what was only kept for a while: streams, keys, used tokens, journals; and what was deleted long ago."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
+from agent.conf import agent_settings
+from agent.domain.clock import epoch_ms
 from agent.sinks import get_sink
 from agent.store import get_store
 
@@ -17,14 +19,18 @@ others: dict[Callable[[], object], float] = {}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Purged:
+    """How much was removed."""
+
     streams: int
     keys: int
+    tokens: int
+    journals: int
 
 
 def purge() -> Purged:
-    """Remove what is past its time; how much. Idempotent, and safe in several processes at once."""
-    keys = purge_keys()
-    return Purged(streams=get_sink().purge_expired(), keys=keys)
+    """Remove what is past its time. Idempotent, and safe in several processes at once."""
+    kept = {"keys": purge_keys(), "tokens": _purge_tokens(), "journals": _purge_journals()}
+    return Purged(streams=get_sink().purge_expired(), **kept)
 
 
 def purge_keys() -> int:
@@ -33,3 +39,29 @@ def purge_keys() -> int:
     if "idempotency" not in store.capabilities:
         return 0
     return store.purge_idempotency_keys(store.clock() - timedelta(hours=KEY_HOURS))
+
+
+def purge_deleted_threads(before: datetime) -> int:
+    """Remove conversations for good that were deleted before then and that no run holds; the ledger stays."""
+    store, gone = get_store(), 0
+    while threads := store.deleted_threads(before):
+        gone += sum(store.purge_thread(thread_id) for thread_id in threads)
+    return gone
+
+
+def _purge_tokens() -> int:
+    store = get_store()
+    if "confirm_tokens" not in store.capabilities:
+        return 0
+    return store.purge_expired_tokens(epoch_ms(store.clock()))
+
+
+def _purge_journals() -> int:
+    """Journals of runs that were settled more than `JOURNAL_DAYS` ago, a hundred runs at a time."""
+    store, gone = get_store(), 0
+    if "journal" not in store.capabilities:
+        return 0
+    before = store.clock() - timedelta(days=agent_settings().journal_days)
+    while removed := store.purge_journals(before):
+        gone += removed
+    return gone

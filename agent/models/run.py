@@ -105,6 +105,10 @@ class RunStepQuerySet(models.QuerySet["RunStep"]):
     def in_order(self) -> Self:
         return self.order_by("position")
 
+    def oldest_after(self, step_id: int) -> Self:
+        """Of all runs, in the order in which they were recorded."""
+        return self.filter(pk__gt=step_id).order_by("pk")
+
 
 class RunStep(models.Model):
     """One row of a run's journal: a step that is done and is never done again."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Self
 
 from django.db import models
@@ -20,6 +21,9 @@ class ThreadQuerySet(models.QuerySet["Thread"]):
 
     def listed(self) -> Self:
         return self.alive().filter(transient=False)
+
+    def deleted_before(self, moment: datetime) -> Self:
+        return self.filter(deleted_at__lt=moment)
 
     def owned_by(self, actor_ref: str) -> Self:
         return self.filter(actor_ref=actor_ref)

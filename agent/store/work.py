@@ -120,6 +120,9 @@ class JournalStore(Protocol):
         requested (read in the same statement where the database can).
         """
 
+    def purge_journals(self, before: datetime, limit: int = 100) -> int:
+        """Remove the steps of at most `limit` runs that were settled before then; of how many. The runs stay."""
+
 
 class FrameStore(Protocol):
     """Capability `frames`: numbered rows of a run's stream, from 1 without gaps."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 from django.test import override_settings
@@ -109,9 +109,37 @@ def test_streams_and_keys_go_when_their_time_is_over(site: MakeSite) -> None:
     desk.store.clock = lambda: timezone.now() + timedelta(hours=25)
     out = io.StringIO()
     call_command("agent_purge", stdout=out)
-    assert out.getvalue() == "1 streams and 1 keys removed.\n"
+    assert out.getvalue() == "1 streams, 1 keys, 0 tokens and 0 journals removed.\n"
     assert not desk.store.has_frames(run.id)
     assert desk.messages(run.thread_id)[-1].content == "Hello."  # the thread is the record
+
+
+def test_the_journal_of_a_run_goes_when_its_days_are_over_and_the_ledger_stays(site: MakeSite) -> None:
+    desk = site(["Hello.", "Hello."], JOURNAL_DAYS=3)
+    old, open_run = desk.turn(), desk.send().run_id
+    desk.store.clock = lambda: timezone.now() + timedelta(days=3)
+    assert purge().journals == 1
+    assert (desk.steps(old.id), len(desk.steps(open_run))) == ([], 1)
+    assert (desk.store.get_run(old.id), len(desk.store.usage_of_run(old.id))) == (old, 1)
+    assert [message.content for message in desk.messages(old.thread_id)] == ["Hello", "Hello."]
+    assert desk.drive(open_run).status == "completed"
+    assert purge().journals == 0
+
+
+def test_what_was_deleted_long_ago_goes_for_good_when_it_is_asked_for(site: MakeSite) -> None:
+    desk = site(["Hello."])
+    run, other = desk.turn(), desk.send()
+    desk.store.soft_delete_thread(run.thread_id)
+    desk.store.soft_delete_thread(other.thread_id)  # its run is not over
+    out = io.StringIO()
+    for day in (timezone.now() - timedelta(days=2), timezone.now() + timedelta(days=2)):
+        call_command("agent_purge", "--threads-deleted-before", f"{day:%Y-%m-%d}", stdout=out)
+    assert out.getvalue().splitlines()[1::2] == ["0 conversations removed.", "1 conversations removed."]
+    assert desk.store.thread_scope(run.thread_id) is None
+    assert desk.store.thread_scope(other.thread_id) is not None
+    assert len(desk.store.usage_of_run(run.id)) == 1
+    with pytest.raises(CommandError, match="no day"):
+        call_command("agent_purge", "--threads-deleted-before", "soon")
 
 
 def test_a_stream_without_a_ttl_is_kept(site: MakeSite) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
+from itertools import islice
 from typing import Any
 
 from django.db import IntegrityError, connections
@@ -17,6 +18,7 @@ from agent.domain.commands import Effect, RunStart
 from agent.domain.runs import OpenRun, RunLease, Step
 from agent.errors import LeaseLost
 from agent.models import Run, RunStep
+from agent.models.erasure import erase
 from agent.models.inserts import Draft, Insert
 from agent.models.prepared import Row, Select, Slot, Update, returns_from_update
 from agent.models.run import RunQuerySet
@@ -26,6 +28,8 @@ from agent.store.orm.unit import OrmUnit
 
 _insert = Insert(RunStep)
 _CANCEL = ("cancel_requested_at",)
+_AGE = ("pk", "run_id", "run__settled_at", "created_at")
+_STEPS_AT_ONCE = 500
 _STEP = ("position", "name", "payload")
 _steps = Select(lambda: RunStep.objects.filter(run_id=Slot("run")).in_order().values_list(*_STEP))
 _open = Select(
@@ -156,6 +160,25 @@ class OrmJournal(OrmUnit):
         if moved is None:
             raise LeaseLost
         return moved.cancel_requested
+
+    def purge_journals(self, before: datetime, limit: int = 100) -> int:
+        runs = list(islice(self._settled(before), max(limit, 0)))
+        with self.joined():
+            erase(RunStep.objects.using(self.db).filter(run_id__in=runs))
+        return len(runs)
+
+    def _settled(self, before: datetime) -> Iterator[str]:
+        """Runs that were settled before then and have steps. Steps stand in the order of their record: the walk ends
+        at the first that is younger, however long the history is."""
+        seen, last = set[str](), 0
+        while page := list(RunStep.objects.using(self.db).oldest_after(last).values_list(*_AGE)[:_STEPS_AT_ONCE]):
+            last = page[-1][0]
+            for _, run_id, settled_at, created_at in page:
+                if created_at >= before:
+                    return
+                if run_id not in seen and settled_at is not None and settled_at < before:
+                    seen.add(run_id)
+                    yield run_id
 
     def _moved_by_holder(self, names: tuple[str, ...], values: dict[str, Any], with_steps: bool) -> _Moved | None:
         """Move the run if it is still its holder's and the positions are free."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
 from agent.domain.forks import call_copy, copied_part, in_call_order, message_copy
 from agent.domain.snapshots import Message as MessageValue
@@ -79,6 +80,10 @@ class OrmThreadCopies(OrmUnit):
             for call in calls
         ]
         _calls.many(self.db, [_calls.draft(self.db, rows.columns_of(copy, rows.TOOL_CALL)) for copy in copies])
+
+    def deleted_threads(self, before: datetime, limit: int = 100) -> list[str]:
+        idle = Thread.objects.using(self.db).deleted_before(before).filter(active_run_id=None)
+        return list(idle.order_by("deleted_at", "pk").values_list("pk", flat=True)[: max(limit, 0)])
 
     def purge_thread(self, thread_id: str) -> bool:
         with self.joined():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import timedelta
 from functools import partial
 
 from agent.domain.commands import AppendMessage, Effect, NewRun
@@ -10,7 +11,7 @@ from agent.domain.runs import RunLease, Step
 from agent.errors import LeaseLost
 from agent.store.base import AgentStore
 from agent.testing.contracts.base import ContractMismatch, expect, same
-from agent.testing.contracts.rows import ANA, claimed, completed, new_thread, running, stored_run
+from agent.testing.contracts.rows import ANA, claimed, completed, new_run, new_thread, running, stored_run
 from agent.testing.contracts.runs import RUN_CONTRACT
 from agent.testing.contracts.store import StoreSubject, case
 
@@ -137,3 +138,20 @@ def _settle_with_steps(subject: StoreSubject) -> None:
     expect(store.record_run_end("run-1", completed(), lease=lease, steps=[step(1, name="persist:run:end")]), "the end")
     same((stored_run(store).status, names(store)), ("completed", [(0, "a"), (1, "persist:run:end")]), "both")
     expect(lost(lambda: store.record_step(lease, step(2))), "nothing follows")
+
+
+@case(RUN_CONTRACT, "10 journals of runs that were settled before a moment are removed, the runs stay")
+def _purged(subject: StoreSubject) -> None:
+    store, clock = subject.store, subject.clock
+    for number in range(4):
+        new_run(store, f"run-{number}")
+        lease = claimed(store, f"run-{number}")
+        store.record_steps(lease, [step(position) for position in range(3)])
+        if number < 3:
+            store.record_run_end(f"run-{number}", completed(), lease=lease)
+        clock.advance(1)
+    before = clock.now - timedelta(seconds=2)  # when the third was settled
+    same([store.purge_journals(before, 0), store.purge_journals(before, 1)], [0, 1], "at most so many")
+    same([store.purge_journals(before), store.purge_journals(before)], [1, 0], "the rest, once")
+    same([len(store.steps(f"run-{number}")) for number in range(4)], [0, 0, 3, 3], "the journals")
+    same(store.get_run("run-0") is not None, True, "the run")

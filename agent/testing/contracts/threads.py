@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 
 from agent.domain.actor import Actor, Owner
@@ -245,6 +246,18 @@ def _titles(subject: StoreSubject) -> None:
         except Invalid:
             continue
         raise ContractMismatch("a value that does not fit was stored")
+
+
+@case(THREAD_CONTRACT, "24b threads deleted before a moment are found, longest deleted first, those of a run left out")
+def _deleted(subject: StoreSubject) -> None:
+    store, clock = subject.store, subject.clock
+    first, held, second, _alive = (new_thread(store) for _ in range(4))
+    store.set_active_run(held, "run-1")
+    for thread_id in (first, held, second):
+        store.soft_delete_thread(thread_id)
+        clock.advance(1)
+    found = [store.deleted_threads(clock.now), store.deleted_threads(clock.now, 1)]
+    same([*found, store.deleted_threads(clock.now - timedelta(seconds=3))], [[first, second], [first], []], "threads")
 
 
 @case(

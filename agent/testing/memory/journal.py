@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from agent.domain.canonical import canonical_json
@@ -64,6 +65,14 @@ class Journal(State):
             taken.add(step.position)
         self.journals.put(run_id, tuple(sorted([*recorded, *steps], key=lambda step: step.position)))
 
+    @unit
+    def purge_journals(self, before: datetime, limit: int = 100) -> int:
+        runs = [run_id for run_id, _ in self.journals.items() if _settled(self.run_rows.get(run_id), before)]
+        gone = sorted(runs)[: max(limit, 0)]
+        for run_id in gone:
+            self.journals.drop(run_id)
+        return len(gone)
+
     def _held(self, lease: RunLease) -> Run:
         run = self.run_rows.get(lease.run_id)
         if run is None or not fenced(run, lease):
@@ -82,6 +91,10 @@ def journaled(step: Step) -> Step:
     """The payload as its first execution is handed it back: after a round trip through canonical JSON."""
     payload = json.loads(canonical_json(step.payload))
     return Step(position=step.position, name=exact("name", step.name, NAME), payload=payload)
+
+
+def _settled(run: Run | None, before: datetime) -> bool:
+    return run is not None and run.settled_at is not None and run.settled_at < before
 
 
 def _shown(step: Step) -> Step:

@@ -78,6 +78,15 @@ class Threads(State):
         return True
 
     @unit
+    def deleted_threads(self, before: datetime, limit: int = 100) -> list[str]:
+        found = [
+            (row.deleted_at, key)
+            for key, row in self.threads.items()
+            if row.active_run_id is None and row.deleted_at is not None and row.deleted_at < before
+        ]
+        return [key for _, key in sorted(found)[: max(limit, 0)]]
+
+    @unit
     def set_title(self, thread_id: str, title: str) -> None:
         cleaned = thread_title(title)
         if self.live_thread(thread_id):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from hypothesis import strategies as st
 from hypothesis.stateful import MultipleResults, initialize, multiple, rule
 
@@ -131,6 +133,10 @@ class Conversation(Twins):
     @rule(thread=Twins.threads | nobody, undo=st.booleans())
     def purge(self, thread: str, undo: bool) -> None:
         self.both(lambda store: store.purge_thread(thread), undo=undo)
+
+    @rule(age=st.sampled_from([0, 30]), limit=limits)
+    def find_deleted(self, age: int, limit: int) -> None:
+        self.both(lambda store: store.deleted_threads(self.clock.now - timedelta(seconds=age), limit))
 
     @rule(thread=Twins.threads, title=texts)
     def rename(self, thread: str, title: str) -> None:

@@ -88,6 +88,10 @@ class Working(Twins):
     def wake(self, run: str) -> None:
         self.both(lambda store: store.wake_run(run))
 
+    @rule(age=st.sampled_from([0, 30]), undo=st.booleans())
+    def purge_journals(self, age: int, undo: bool) -> None:
+        self.both(lambda store: store.purge_journals(self.clock.now - timedelta(seconds=age)), undo=undo)
+
     @rule(run=runs)
     def cancel(self, run: str) -> None:
         self.both(lambda store: store.request_cancel(run))
