@@ -22,7 +22,7 @@ from agent.actors import AnonymousCookieResolver, DjangoUserResolver, HeaderActo
 from agent.conf import AgentSettings, agent_settings, setting_problems
 from agent.domain.history import bound_problems
 from agent.models import Thread
-from agent.registry import default_provider_name, provider_named, registry
+from agent.registry import default_provider_name, provider_named, registry, toolless_problems
 from agent.store import OrmStore
 from agent.store.base import CAPABILITIES, REQUIRED
 
@@ -185,8 +185,8 @@ def _check_workers(settings: AgentSettings) -> Iterator[CheckMessage]:
 
 @_checked(Tags.compatibility)
 def check_declarations(settings: AgentSettings) -> Iterator[CheckMessage]:
-    """E033, E034: names that are taken or unknown, tools without a schema, four eyes with one pair of them."""
-    for text in registry.problems():
+    """E033, E034: names taken or unknown, tools without a schema or a provider, four eyes with one pair of them."""
+    for text in (*registry.problems(), *toolless_problems(settings)):
         yield Error(text, id="agent.E033")
     names = {agent.name for agent in registry.agents()}
     if settings.default_agent is not None and settings.default_agent not in names:

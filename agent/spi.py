@@ -29,8 +29,8 @@ class ModelProvider(Protocol):
     `stream` emits `text`, `reasoning`, `tool-input-start`, `tool-input-delta` and `tool-input-available` frames with
     the vendor's call ids, and answers the whole reply. It raises `ModelError`; any other exception is permanent. It
     raises `Cancelled` within a second of `request.cancelled` being set; both carry the usage reported until then.
-    Optional attributes: `alternating_roles`, `leading_system_only` and `supports_tools` (bool), `default_model` (str)
-    and `models()` (a list of names).
+    Optional attributes: `alternating_roles` and `leading_system_only` (bool), `supports_tools` (False keeps agents with
+    tools away, `agent.E033`), `default_model` (str) and `models()` (a list of names).
     """
 
     def stream(self, request: ModelRequest, emit: FrameEmitter) -> Awaitable[Reply]: ...

@@ -20,7 +20,13 @@ from agent.registry.context import (
 from agent.registry.definitions import UNNAMED, AgentDefinition, PersonaDefinition, ToolDefinition
 from agent.registry.names import human_name
 from agent.registry.personas import persona
-from agent.registry.providers import ProviderChoice, default_provider_name, provider_for, provider_named
+from agent.registry.providers import (
+    ProviderChoice,
+    default_provider_name,
+    provider_for,
+    provider_named,
+    toolless_problems,
+)
 from agent.registry.schema import InvalidInput
 from agent.registry.tools import Tool, tool
 from agent.registry.windows import resolve_history
@@ -57,4 +63,5 @@ __all__ = [
     "registry",
     "resolve_history",
     "tool",
+    "toolless_problems",
 ]

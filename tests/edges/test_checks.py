@@ -243,6 +243,34 @@ def test_e033_names_taken_and_unknown_names_and_bad_schemas(registry: Registry) 
         assert part in text
 
 
+class Plain(ScriptedProvider):
+    """A vendor whose models call no tools."""
+
+    supports_tools = False
+
+
+@pytest.mark.parametrize(
+    ("options", "speaks"),
+    [
+        ({"model": "plain"}, True),
+        ({"model": "plain", "tools": [], "allow_ask": True}, True),
+        ({}, True),  # people may choose the model
+        ({"model": "able", "lock_model": True}, False),
+        ({"model": "plain", "tools": []}, False),
+    ],
+)
+def test_e033_keeps_agents_with_tools_from_providers_without(options: dict[str, Any], speaks: bool) -> None:
+    vault()
+    agent(name="desk", **{"prompt": "p", "tools": ["vault"], **options})(type("Desk", (), {}))
+    text = told(
+        "agent.E033",
+        PROVIDERS={"able": ScriptedProvider([]), "plain": Plain([])},
+        DEFAULT_PROVIDER="able",
+        MODELS=[{"id": "able", "label": "A", "default": True}, {"id": "plain", "label": "P", "provider": "plain"}],
+    )
+    assert ("Agent 'desk'" in text and "'plain' supports none" in text) == speaks
+
+
 def test_e034_wants_two_pairs_for_four_eyes(registry: Registry) -> None:
     vault(four_eyes=True)
     assert "'vault'" in told("agent.E034")
