@@ -75,9 +75,10 @@ def approval_requested(call_id: str, asked: Mapping[str, Any]) -> Frame:
     )
 
 
-def elicitation(call_id: str, questions: Json) -> Frame:
+def elicitation(call_id: str, asked: Mapping[str, Any]) -> Frame:
     """Questions to the user."""
-    return {"kind": "elicitation", "id": call_id, "request": {"questions": questions}}
+    request = without_none({"preamble": asked.get("preamble"), "questions": asked["questions"]})
+    return {"kind": "elicitation", "id": call_id, "request": request}
 
 
 def approval_settled(call_id: str, decided: Mapping[str, Any]) -> Frame:

@@ -33,19 +33,19 @@ class Taken:
     defaulted: list[str]
 
 
-def question_problems(questions: Sequence[Question]) -> list[str]:
-    """What is wrong with questions before anybody is asked."""
+def question_problems(questions: Sequence[Question], *, assumes: bool = True) -> list[str]:
+    """What is wrong with questions before anybody is asked; `assumes`: a choice needs what holds if nobody chooses."""
     ids = [question["id"] for question in questions]
     found = [f"the id {name!r} is used twice" for name in sorted({name for name in ids if ids.count(name) > 1})]
-    return found + [f"{question['id']}: {text}" for question in questions for text in _problems(question)]
+    return found + [f"{question['id']}: {text}" for question in questions for text in _problems(question, assumes)]
 
 
-def _problems(question: Question) -> list[str]:
+def _problems(question: Question, assumes: bool) -> list[str]:
     options, defaults = question.get("options"), question.get("defaults")
     pattern = (question.get("input") or {}).get("pattern")
     if options is not None and not options:
         return ["options are at least one"]
-    if options and not defaults:
+    if assumes and options and not defaults:
         return ["a question with options needs defaults"]
     if pattern is not None and (problem := _pattern_problem(pattern)):
         return [problem]

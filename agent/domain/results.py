@@ -11,6 +11,7 @@ from agent.domain.model_calls import Frame
 Payload = Mapping[str, Any]
 
 CARD_ENDS = frozenset({"approved", "rejected", "expired"})
+INTAKE = "intake:ask"  # the step that holds the call of questions before the first answer
 PARTS = ("error", "denied", "expired")
 
 
@@ -58,12 +59,17 @@ def card_frames(call_id: str, persisted: Payload | None, awaited: Payload | None
     if persisted is not None and persisted["branch"] in {"approval", "proposed"}:
         told.append(frames.approval_requested(call_id, persisted))
     if persisted is not None and persisted["branch"] == "ask":
-        told.append(frames.elicitation(call_id, persisted["questions"]))
+        told.append(frames.elicitation(call_id, persisted))
     if persisted is not None and persisted.get("remembered"):
         told.append(frames.approval_settled(call_id, remembered(persisted)))
     if awaited is not None and awaited["status"] in CARD_ENDS:
         told.append(frames.approval_settled(call_id, awaited))
     return told
+
+
+def put_first(call: Payload) -> Payload:
+    """What a step of its own would have recorded of the questions that an agent puts before its first answer."""
+    return {"branch": "ask", **call["input"]}
 
 
 def remembered(persisted: Payload) -> Payload:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel
 
@@ -20,14 +20,17 @@ from agent.domain.runs import Run
 from agent.domain.snapshots import ToolCall
 from agent.domain.states import ApprovalMode, ToolCallDecision, ToolCallStatus, ToolType
 from agent.domain.transcript import refusal
+from agent.errors import NotFound
 from agent.flows import events
 from agent.flows.answers import Told
+from agent.flows.journal import Unit
 from agent.flows.preflight import Card
 from agent.flows.proposing import UNDER_WAY, Request, propose
 from agent.flows.tools import Admitted, ToolResult
 from agent.store.base import AgentStore
 
 STORED_AS: Mapping[str, ToolType] = {"action": ToolType.ACTION, "ask": ToolType.ACTION}
+QUESTIONS = frozenset({"ask"})  # the user answers them
 REMEMBERED = "remembered"
 
 Call = dict[str, Any]
@@ -56,14 +59,26 @@ class CallRows:
         self._record(call, _dumped(allowed.input), ToolCallStatus.RUNNING, executed_by_ref=self.run.actor.ref)
         return {"kind": call["kind"], "branch": "run", "terminal": self._is_terminal(allowed)}
 
-    def ask(self, call: Call, allowed: Admitted) -> Payload:
+    def ask(self, call: Call, given: Payload) -> Payload:
         """Questions to the user, who is the only one to answer them."""
-        given, seconds = allowed.input.model_dump(mode="json", exclude_none=True), agent_settings().ask_ttl_seconds
+        seconds = agent_settings().ask_ttl_seconds
         ttl = None if seconds is None else timedelta(seconds=seconds)
         deadline = Requirement(required=True, ttl=ttl).deadline(self.store.clock())
         waits = {"approver": REQUESTER, "expires_at": deadline}
         self._record(call, given, ToolCallStatus.PENDING_APPROVAL, **waits)
         return {"kind": call["kind"], "branch": "ask", "terminal": False, **given}
+
+    def decision(self, unit: Unit, call: Call) -> Payload | None:
+        """Record what was decided about a call that waits; None while nobody has."""
+        name, row = f"await:{call['id']}", None
+        if not unit.holds(name):
+            row = self.store.get_tool_call(call["id"])
+            if row is None:
+                raise NotFound  # with its conversation
+            if row.decision is None:
+                return None
+        record = self.answered if call["kind"] in QUESTIONS else self.decided
+        return cast(Payload, unit.write(name, record, call, row))
 
     def answered(self, call: Call, row: ToolCall | None) -> Payload:
         """What the user said, with the defaults that stand for what they did not say."""

@@ -39,6 +39,7 @@ class Carried:
     messages: tuple[TurnMessage, ...]
     dropped: tuple[TurnMessage, ...] = ()
     summary: str | None = None  # the stored one that the run starts from
+    answered: bool = False  # an agent has spoken in the thread before
     covered: int = 0  # the number up to which that one stands for the thread
     folds_up_to: int = 0  # the number up to which a new one will
 
@@ -62,6 +63,7 @@ def load_step(
         approval_mode=approval_mode,
         messages=selection.keep,
         dropped=dropped,
+        answered=payload["hasAssistantMessage"],
         folds_up_to=up_to,
     )
 
@@ -126,6 +128,7 @@ def _carried(payload: dict[str, Any]) -> Carried:
         messages=messages_of(payload["messages"]),
         dropped=dropped,
         summary=summary["text"],
+        answered=payload["hasAssistantMessage"],
         covered=summary["upToSeq"],
         folds_up_to=payload.get("foldsUpToSeq", dropped[-1].seq if dropped else 0),
     )

@@ -12,7 +12,6 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 from agent.conf import agent_settings
-from agent.domain.clock import wire_time
 from agent.domain.commands import RunEnd
 from agent.domain.model_calls import Frame, ModelRequest
 from agent.domain.runs import RunLease
@@ -26,13 +25,13 @@ from agent.flows.driver import Driver
 from agent.flows.handing import Handed, hand_on, lock
 from agent.flows.journal import Attempt, Journal, NotSettled, Unit
 from agent.flows.model_call import Answer, ModelCall
+from agent.flows.opening import Opening
 from agent.flows.parking import park
 from agent.flows.recall import Recall
 from agent.flows.retelling import untold_by
 from agent.flows.settlement import Leftovers
-from agent.flows.starts import PERSIST_USER, REGENERATE
 from agent.flows.tool_step import Outcome, ToolStep
-from agent.flows.tools import Offered, offer
+from agent.flows.tools import Offered, offer, still_open
 from agent.registry import provider_for, registry
 from agent.sinks.writer import Done, FrameWriter
 from agent.store import in_store
@@ -58,38 +57,24 @@ class Turn:
         self._definition = registry.definition(self.run.agent_name)
         self._provider_name, self._provider, self._model = provider_for(self.run.model_id)
         self._recall = Recall(store, self.run, lease, definition=self._definition, driver=driver)
-        self._taken_ids: set[str] = set()
+        self._opening = Opening(
+            store, self.run, self._journal, definition=self._definition, recall=self._recall, driver=driver
+        )
         self._call: ModelCall | None = None
         self._answer: Answer | None = None
-        self._stages: dict[str, Any] | None = None
-        self._first: Attempt | None = None
         self._handed = Handed()
-        self._persona: prompt.Persona | None = None
         self._work, self._limits = events.Work(), quota.Limits(self.run)
 
     def begin(self) -> None:
         """Load the thread and resolve the prompt, in the unit of the claim; a prompt to be called waits for `play`."""
-        with self._journal.unit(joined=True) as unit:
-            unit.write(REGENERATE if self.run.input.get("regenerate") else PERSIST_USER, _never)
-            if self.run.persona is not None:
-                self._persona = unit.write("persona:resolve", prompt.resolved_persona, self.run.persona)
-            self._recall.load(unit, before=prompt.STAGES)
-            if self._recall.is_complete:
-                self._start_known(unit)
+        self._opening.begin()
 
     async def play(self) -> None:
         """Model calls and tools until the answer; returns when the run is settled as completed."""
         if self.broken is not None:
             raise self.broken
-        if not self._recall.is_complete:
-            self._border()
-            await self._recall.fold()
-            await in_store(self._start_recalled)
-        if self._first is None:
-            asked = prompt.resolve_parts(self._definition, self._persona, contexts.for_prompt(self.run))
-            parts = await self._driver.abortable(asked)
-            await in_store(self._start_late, parts)
-        attempt, steps = self._first, self._stages["maxSteps"] if self._stages else 0
+        attempt: Attempt | None = await self._opening.play(self)
+        steps: int = self._opening.stages["maxSteps"]
         for step in range(steps):
             assert attempt is not None
             attempt = await self._step(step, attempt, last=step + 1 == steps)
@@ -106,57 +91,37 @@ class Turn:
         retries = max(0, len(self._call.broken) - 1)
         return Leftovers(usage=rows, retries=retries, text=self._call.text, work=self._work)
 
-    def _start_known(self, unit: Unit) -> None:
-        """Start the run if its prompt has not to be called, or was."""
-        if prompt.is_static(self._definition, self._persona) or unit.holds(prompt.STAGES):
-            self._start(unit, prompt.static_parts(self._definition, self._persona))
+    def border(self) -> None:
+        """Where a run looks whether it was asked to stop; no position is spent on it."""
+        if self._journal.cancel_requested:
+            raise Cancelled
+        self._limits.hold()
+        self._driver.border()
 
-    def _start_recalled(self) -> None:
-        with self._journal.unit() as unit:
-            self._recall.record(unit)
-            self._start_known(unit)
-        self._recall.settled()
-
-    def _start_late(self, parts: list[str]) -> None:
-        with self._journal.unit() as unit:
-            self._start(unit, parts)
-
-    def _start(self, unit: Unit, parts: list[str]) -> None:
-        self._stages = unit.write(prompt.STAGES, prompt.stages, self._definition, self.run, parts)
-        digest = prompt.prompt_hash(self._stages["prompt"])
-        unit.start = prompt.start_of(self.run, digest)
-        unit.write("persist:run:start", self._started, digest)
-        self._first = unit.mark("llm:0")
-
-    def _started(self, digest: str) -> dict[str, Any]:
-        events.run_started(self.store, self.run, attempt=self.lease.attempt)
-        return {"promptHash": digest, "startedAt": wire_time(self.store.clock())}
-
-    async def _step(self, step: int, attempt: Attempt, *, last: bool) -> Attempt | None:
-        """One model call and the tools it asks for; the next step's attempt, None when the run is settled."""
-        self._border()
-        offered: Sequence[Offered] = await offer(self._definition, ctx=contexts.for_offer(self.run, self._persona))
-        if not attempt.done:
-            self._answer = await self._driver.abortable(self._ask(step, attempt, offered))
-            offered = await self._still_open(offered, self._answer)
-        told, tools = await self._unit(partial(self._record_answer, step, attempt, offered))
-        return None if tools is None else await self._run_tools(step, told, tools, last=last)
-
-    async def _unit(self, work: Callable[[], Done[T]]) -> T:
+    async def unit(self, work: Callable[[], Done[T]]) -> T:
         """A unit of work in one hop, with the frames behind its commit."""
         return await self.writer.behind(in_store, work)
 
-    async def _still_open(self, offered: Sequence[Offered], answer: Answer) -> Sequence[Offered]:
-        """The gates are asked again when a tool is called: what closed meanwhile was never there."""
-        called = frozenset(call.name for call in answer.calls)
-        if not called:
-            return offered
-        ctx = contexts.for_offer(self.run, self._persona)
-        now = {one.spec.name for one in await offer(self._definition, ctx=ctx, only=called)}
-        return [one for one in offered if one.spec.name not in called or one.spec.name in now]
+    async def wait_for(self, call_id: str) -> None:
+        """Park until somebody has decided about the call; return when that is done already."""
+        self.border()
+        await self.writer.flush()  # whoever goes on writes in this stream too
+        await in_store(park, self.store, self.lease, call_id)
+
+    async def _step(self, step: int, attempt: Attempt, *, last: bool) -> Attempt | None:
+        """One model call and the tools it asks for; the next step's attempt, None when the run is settled."""
+        self.border()
+        ctx = contexts.for_offer(self.run, self._opening.persona)
+        offered: Sequence[Offered] = await offer(self._definition, ctx=ctx)
+        if not attempt.done:
+            self._answer = await self._driver.abortable(self._ask(step, attempt, offered))
+            called = frozenset(call.name for call in self._answer.calls)
+            offered = await still_open(self._definition, offered, called, ctx=ctx)
+        told, tools = await self.unit(partial(self._record_answer, step, attempt, offered))
+        return None if tools is None else await self._run_tools(step, told, tools, last=last)
 
     async def _ask(self, step: int, attempt: Attempt, offered: Sequence[Offered]) -> Answer:
-        system, messages = self._recall.shown_to(self._provider, prompt.JOINT.join((self._stages or {})["prompt"]))
+        system, messages = self._recall.shown_to(self._provider, prompt.JOINT.join(self._opening.stages["prompt"]))
         self._call = ModelCall(
             provider=self._provider,
             request=ModelRequest(
@@ -174,7 +139,7 @@ class Turn:
             repeats=self.lease.attempt - 1 if attempt.repeated else 0,
             retries=agent_settings().model_retries,
             model_id=self.run.model_id or self._model or self._provider_name,
-            taken_ids=self._taken_ids,
+            taken_ids=self._opening.taken_ids,
             is_shortened=self._recall.is_shortened,
         )
         return await spans.answered(self.run, self._call, provider=self._provider_name)
@@ -204,7 +169,7 @@ class Turn:
         else:
             told = self._closing(record, appends=answer is not None and not blank(answer))
         self._call = self._answer = None
-        self._taken_ids.update(call["providerCallId"] for call in told["toolCalls"])
+        self._opening.taken_ids.update(call["providerCallId"] for call in told["toolCalls"])
         if tools is None:
             return Done((told, None), [finish_frame(told), *self._handed.frames], ended=True)
         return Done((told, tools), refused)
@@ -219,12 +184,11 @@ class Turn:
     async def _run_tools(self, step: int, told: Told, tools: ToolStep, *, last: bool) -> Attempt | None:
         next_attempt, over = None, False
         while next_attempt is None and not over:
-            self._border()
+            self.border()
             if tools.waits_for is not None:
-                await self.writer.flush()  # whoever goes on writes in this stream too
-                await in_store(park, self.store, self.lease, tools.waits_for)
+                await self.wait_for(tools.waits_for)
             outcomes = await self._driver.abortable(tools.run(), finishes=True)
-            next_attempt, over = await self._unit(partial(self._record_tools, step, told, tools, outcomes, last=last))
+            next_attempt, over = await self.unit(partial(self._record_tools, step, told, tools, outcomes, last=last))
         self._recall.add(told, tools.results, self._provider_name)
         return next_attempt
 
@@ -247,7 +211,7 @@ class Turn:
             if goes_on:
                 return Done((None, False), untold_by(unit, settled + tools.go_on(unit)))
             tools.close(unit, step)
-            attempt = self._limits.next_call(unit, step + 1, self._stages)
+            attempt = self._limits.next_call(unit, step + 1, self._opening.stages)
             return Done((attempt, False), untold_by(unit, [*settled, finish_frame(told)]))
 
     def _closing(self, record: Callable[[Unit], T], *, appends: bool = False) -> T:
@@ -282,19 +246,8 @@ class Turn:
         return {"outcome": RunStatus.COMPLETED, **self._handed.to_json()}
 
     def _tool_step(self, told: Told, offered: Sequence[Offered]) -> ToolStep:
-        terminal, mode = (self._stages or {}).get("terminalTools"), self._recall.approval_mode
+        terminal, mode = self._opening.stages.get("terminalTools"), self._recall.approval_mode
         rows = CallRows(self.store, self.run, told, terminal=terminal, mode=mode)
         emit, cancelled = self.writer.write_soon, self._driver.cancelled
         context = partial(contexts.for_tool, self.run, store=self.store, cancelled=cancelled, emit=emit)
         return ToolStep(rows, offered, context, attempt=self.lease.attempt)
-
-    def _border(self) -> None:
-        """Where a run looks whether it was asked to stop; no position is spent on it."""
-        if self._journal.cancel_requested:
-            raise Cancelled
-        self._limits.hold()
-        self._driver.border()
-
-
-def _never() -> None:
-    raise AssertionError("position 0 is recorded by the admission")

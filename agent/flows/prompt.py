@@ -81,12 +81,14 @@ def _wrapped(source: Callable[[PromptContext], Any], wrap: Callable[[str], str])
     return both
 
 
-def stages(definition: AgentDefinition, run: Run, parts: list[str]) -> dict[str, Any]:
+def stages(definition: AgentDefinition, run: Run, parts: list[str], *, answered: bool) -> dict[str, Any]:
     """What decides the shape of the run, so that later declarations cannot change it."""
+    intake = definition.intake
     terminal = sorted(tool.name for tool in registry.tools_of(definition) if tool.terminal)
     steps = definition.max_steps or agent_settings().max_steps
     told = {"prompt": parts, "maxSteps": steps, "model": run.model_id, "terminalTools": terminal}
-    return told | ({"quota": True} if agent_settings().quota is not None else {})
+    asked = {"intake": intake.asked()} if intake is not None and intake.is_due(answered=answered) else {}
+    return told | asked | ({"quota": True} if agent_settings().quota is not None else {})
 
 
 def prompt_hash(parts: Sequence[str]) -> str:

@@ -36,6 +36,7 @@ class Recall:
         self._folding: Folding | None = None
         self._summary: str | None = None
         self.title = ""
+        self.answered = False
         self.approval_mode = "blocking"
         self.asked = ""
         self.is_shortened = False
@@ -65,6 +66,7 @@ class Recall:
         mode = self._definition.approval_mode or agent_settings().action_approval_mode
         carried = history.load_step(unit, self._store, policy, context, approval_mode=mode)
         self.title, self._summary = carried.title, carried.summary
+        self.answered = carried.answered
         self.approval_mode = carried.approval_mode
         self.asked = next((one.content for one in reversed(carried.messages) if one.role == "user"), "")
         self._messages = transcript.show(carried.messages)

@@ -13,7 +13,7 @@ from typing import Any
 
 from agent.domain import frames
 from agent.domain.model_calls import Frame
-from agent.domain.results import card_frames, outcome_of, result_of
+from agent.domain.results import INTAKE, card_frames, outcome_of, put_first, result_of
 from agent.domain.runs import Step
 from agent.domain.snapshots import NumberedFrame
 from agent.flows.answers import Told, finish_frame
@@ -81,7 +81,7 @@ def untold(steps: Sequence[Step], seen: Shown | None) -> list[Frame]:
     recorded = {step.name: step.payload for step in steps}
     answers = [name for name in recorded if name.startswith(ANSWER)]
     if not answers:
-        return []
+        return list(_intake(recorded, seen or Shown()))
     number, told = len(answers), recorded[answers[-1]]
     if seen is None:
         seen = Shown(number, told["text"], told.get("reasoning") or "", {*_ids(told)}, finished=True)
@@ -89,7 +89,16 @@ def untold(steps: Sequence[Step], seen: Shown | None) -> list[Frame]:
         return []  # the next step was begun in the stream, so all of this one is there
     begun = seen.steps == number
     lacking = _rest(told, recorded, seen if begun else Shown(), answers[-1].removeprefix(ANSWER))
-    return [*([] if begun else [frames.step_start()]), *lacking]
+    before = [] if seen.steps else _intake(recorded, seen)
+    return [*before, *([] if begun else [frames.step_start()]), *lacking]
+
+
+def _intake(recorded: Mapping[str, Any], seen: Shown) -> Iterator[Frame]:
+    """What is lacking of the questions that came before the first model call."""
+    for call in (recorded.get(INTAKE) or {"toolCalls": ()})["toolCalls"]:
+        if call["id"] not in seen.announced:
+            yield frames.tool_input_available(call["id"], call["name"], call["kind"], call["input"])
+        yield from _settled(call, {**recorded, f"persist:toolcall:{call['id']}": put_first(call)}, seen)
 
 
 def _rest(told: Told, recorded: Mapping[str, Any], seen: Shown, step: str) -> Iterator[Frame]:

@@ -15,9 +15,8 @@ from agent.domain.approvals import ApprovalThread
 from agent.domain.model_calls import Frame, Json
 from agent.domain.results import Payload, card_frames, result_of, settled_by
 from agent.domain.runs import Run
-from agent.errors import NotFound
 from agent.flows import events, spans
-from agent.flows.call_rows import Call, CallRows
+from agent.flows.call_rows import QUESTIONS, Call, CallRows
 from agent.flows.journal import Attempt, Unit
 from agent.flows.preflight import Card, perform, prepare
 from agent.flows.tools import Admitted, Offered, Refused, ToolResult, admit, execute, failed
@@ -26,7 +25,6 @@ from agent.registry import ToolContext
 Outcome = ToolResult | Card | None  # of what was pending; None = it is recorded
 
 PARALLEL = frozenset({"read", "skill", "memory"})
-QUESTIONS = frozenset({"ask"})  # the user answers them
 ACTIONS = frozenset({"action"})  # their preflight and the approval policy are asked
 CHANGED = "The arguments mean something else than when they were approved. Nothing was done."
 UNKNOWN = (
@@ -179,7 +177,8 @@ class ToolStep:
             known = any(each.spec.name == call["name"] for each in self._offered)
             return _payload(unit.write(name, self._rows.refuse, call, allowed.message, known=known))
         if call["kind"] in QUESTIONS:
-            return _payload(unit.write(name, self._rows.ask, call, allowed))
+            asked = allowed.input.model_dump(mode="json", exclude_none=True)
+            return _payload(unit.write(name, self._rows.ask, call, asked))
         if call["kind"] not in ACTIONS:
             return _payload(unit.write(name, self._rows.begin, call, allowed))
         attempt = unit.mark(name, counted=False)
@@ -210,7 +209,7 @@ class ToolStep:
 
     def _decided(self, waiting: Waiting, unit: Unit) -> list[Frame]:
         """Record the decision of the call that waits, if it is there; what was approved is what runs."""
-        payload = self._decision(unit, waiting.call)
+        payload = self._rows.decision(unit, waiting.call)
         if payload is None:
             return []
         self._waiting, call_id = None, waiting.call["id"]
@@ -223,17 +222,6 @@ class ToolStep:
             if allowed.input.model_dump(mode="json") != approved:
                 allowed = Refused(code="changed", message=CHANGED)
         return card + self._start(unit, waiting.call, allowed, waiting.asked)
-
-    def _decision(self, unit: Unit, call: Call) -> Payload | None:
-        name, row = f"await:{call['id']}", None
-        if not unit.holds(name):
-            row = self._store.get_tool_call(call["id"])
-            if row is None:
-                raise NotFound  # with its conversation
-            if row.decision is None:
-                return None
-        record = self._rows.answered if call["kind"] in QUESTIONS else self._rows.decided
-        return _payload(unit.write(name, record, call, row))
 
     async def _do(self, pending: Preparation | Body) -> Outcome:
         if pending.attempt.done:

@@ -93,6 +93,16 @@ async def offer(
     )
 
 
+async def still_open(
+    definition: AgentDefinition, offered: Sequence[Offered], called: frozenset[str], *, ctx: OfferContext
+) -> Sequence[Offered]:
+    """The gates are asked again when a tool is called: what closed meanwhile was never there."""
+    if not called:
+        return offered
+    now = {one.spec.name for one in await offer(definition, ctx=ctx, only=called)}
+    return [one for one in offered if one.spec.name not in called or one.spec.name in now]
+
+
 def admit(offered: Sequence[Offered], name: str, raw_input: Json) -> Admitted | Refused:
     """Whether the call names an offered tool with lawful arguments; a refusal hints at no other tool."""
     found = next((each for each in offered if each.spec.name == name), None)

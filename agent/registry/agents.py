@@ -12,6 +12,7 @@ from agent.registry.context import PromptContext
 from agent.registry.declared import Options, Origin, docstring, later_options, refuse_unknown, texts
 from agent.registry.definitions import AgentDefinition, ToolDefinition
 from agent.registry.names import human_name, snake_name
+from agent.registry.questions import read_intake
 from agent.registry.tools import define
 from agent.spi import Contributor
 
@@ -21,7 +22,6 @@ LATER = (
     "follow_ups",
     "handoffs",
     "input_processors",
-    "intake",
     "output_processors",
     "output_repairs",
     "output_type",
@@ -41,6 +41,7 @@ class AgentOptions(TypedDict, total=False):
     history: History | HistoryPolicy | None
     approval_mode: str | None
     allow_ask: bool
+    intake: Mapping[str, Any] | None
     personas: Sequence[object]
     default_persona: object
     roles: Sequence[str]
@@ -72,6 +73,7 @@ def _define(declared: type, given: Mapping[str, Any]) -> AgentDefinition:
     made, flaws = _made(declared)
     option = Options(made, given)
     name = option("name", snake_name(declared.__name__))
+    intake, wrong = read_intake(option("intake"))
     return AgentDefinition(
         name=name,
         label=option("label", human_name(str(name))),
@@ -86,12 +88,13 @@ def _define(declared: type, given: Mapping[str, Any]) -> AgentDefinition:
         history=option("history"),
         approval_mode=option("approval_mode"),
         allow_ask=option("allow_ask", False),
+        intake=intake,
         personas=tuple(option("personas", ())),
         default_persona=option("default_persona"),
         roles=texts(option("roles", ())) or (),
         permission=option("permission"),
         origin=Origin.of(declared),
-        flaws=flaws,
+        flaws=(*flaws, *wrong),
     )
 
 

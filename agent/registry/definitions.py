@@ -17,6 +17,7 @@ from agent.domain.model_calls import Json
 from agent.domain.windows import History
 from agent.registry.context import Confirm, Described, OfferContext, Presentation, PromptContext, ToolContext
 from agent.registry.declared import Origin, is_async
+from agent.registry.questions import Intake
 from agent.registry.schema import InputSchema, SchemaProblem, schema_of_model, schema_of_signature
 from agent.spi import Contributor
 
@@ -200,6 +201,7 @@ class AgentDefinition:
     history: History | HistoryPolicy | None = None
     approval_mode: str | None = None
     allow_ask: bool = False
+    intake: Intake | None = None
     personas: tuple[object, ...] = ()
     default_persona: object = None
     roles: tuple[str, ...] = ()
