@@ -461,7 +461,7 @@ def test_an_agent_that_cannot_work_is_a_named_problem(registry: Registry, option
     assert text in "\n".join(registry.problems())
 
 
-@pytest.mark.parametrize("name", ["handoffs", "follow_ups", "output_type", "intake", "input_processors"])
+@pytest.mark.parametrize("name", ["handoffs", "follow_ups", "output_type", "input_processors"])
 def test_an_attribute_of_a_later_release_is_not_passed_over_in_silence(registry: Registry, name: str) -> None:
     agent(prompt="p")(type("Desk", (), {name: True}))
     assert f"{name} is not available yet" in "\n".join(registry.problems())

@@ -116,7 +116,7 @@ def test_a_conversation_is_asked_once_unless_every_turn_is(site: MakeSite) -> No
 
 def test_every_turn_may_begin_with_its_questions(site: MakeSite) -> None:
     desk = desk_with(site, "One.", "Two.", when="every-turn")
-    thread_id = None
+    run_id, thread_id = "", None
     for _ in range(2):
         run_id, thread_id, call_id = asked(desk, thread_id=thread_id)
         approvals.skip(ALICE, call_id)
