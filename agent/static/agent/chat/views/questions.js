@@ -8,7 +8,7 @@ let named = 0;
 
 export class QuestionsView {
   /** `decide(choice, body)` sends the answers; it throws what the server refuses. */
-  constructor(id, questions, decide) {
+  constructor(id, { preamble, questions }, decide) {
     this.id = id;
     this.decide = decide;
     this.fields = questions.map((question) => field(question));
@@ -23,6 +23,7 @@ export class QuestionsView {
     this.element = make(
       "form",
       { className: "agent-card", noValidate: true, aria: { label: this.title }, on: { submit: (event) => this.#submit(event) } },
+      preamble ? make("p", { className: "agent-card-detail", dir: "auto" }, preamble) : null,
       ...this.fields.map(({ element }) => element),
       this.acts,
       this.said,

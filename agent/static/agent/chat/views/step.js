@@ -98,7 +98,7 @@ export class StepView {
     if (!view) return;
     const { state } = view.element.dataset;
     if (view.name === "ask") {
-      if (approval.status === "pending") view.question(approval.id, view.given.questions, this.decide);
+      if (approval.status === "pending") view.question(approval.id, view.given, this.decide);
       return;
     }
     view.ask(approval, this.decide);

@@ -62,10 +62,10 @@ export class ToolView {
   }
 
   /** The reader is asked something. */
-  question(id, questions, decide) {
+  question(id, request, decide) {
     if (this.questions) return;
     this.state("waiting");
-    this.questions = new QuestionsView(id, questions, decide);
+    this.questions = new QuestionsView(id, request, decide);
     this.note.before(this.questions.element);
   }
 

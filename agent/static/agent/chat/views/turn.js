@@ -4,6 +4,7 @@ import { button, make } from "../dom.js";
 import { humanise, say } from "../words.js";
 import { StepView } from "./step.js";
 
+const OPENING = new Set(["step-start", "tool-input-available"]); // what the stream of a turn may begin with
 const UNFINISHED = { cancelled: "stopped", failed: "answer_failed" }; // the words for a run that did not complete
 
 export class TurnView {
@@ -12,6 +13,7 @@ export class TurnView {
     this.agent = agent;
     this.on = on;
     this.steps = [];
+    this.asked = 0; // steps that are a model call: what an agent asks first is a step of none
     this.calls = new Map(); // tool views by id, over all steps
     this.waiting = make("p", { className: "agent-waiting" }, say("waiting"));
     this.body = make("div", { className: "agent-turn-body" });
@@ -39,7 +41,7 @@ export class TurnView {
 
   /** Take one frame of the stream; kinds that are not known are passed over. Answers what a listener should hear. */
   frame(frame) {
-    if (this.stored && frame.kind === "step-start") this.#unstored();
+    if (this.stored && OPENING.has(frame.kind)) this.#unstored();
     const handler = HANDLERS[frame.kind];
     return handler ? (handler(this, frame) ?? "") : "";
   }
@@ -83,12 +85,19 @@ export class TurnView {
   #unstored() {
     this.stored = false;
     this.steps = [];
+    this.asked = 0;
     this.calls.clear();
     this.body.replaceChildren();
   }
 
   get step() {
     return this.steps.at(-1) ?? this.openStep();
+  }
+
+  /** A model is called. */
+  callStep() {
+    this.asked += 1;
+    return this.openStep();
   }
 
   openStep() {
@@ -145,9 +154,9 @@ export class TurnView {
 }
 
 const HANDLERS = {
-  "step-start": (turn) => void turn.openStep(),
+  "step-start": (turn) => void turn.callStep(),
   "step-restart": (turn, { step }) => {
-    if (step >= turn.steps.length) return void turn.openStep(); // its first worker was gone before it had opened it
+    if (step >= turn.asked) return void turn.callStep(); // its first worker was gone before it had opened it
     for (const id of turn.step.tools.keys()) turn.calls.delete(id);
     turn.step.clear();
   },
@@ -177,7 +186,7 @@ const HANDLERS = {
   },
   elicitation: (turn, frame) => {
     const call = turn.calls.get(frame.id);
-    call?.question(frame.id, frame.request.questions, turn.on.decide);
+    call?.question(frame.id, frame.request, turn.on.decide);
     turn.step.finish();
     return call ? call.questions.title : "";
   },
