@@ -8,7 +8,7 @@ from typing import Any
 
 ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|\+00:00)?")
-MADE_OF_IDS = {"digest"}  # other ids, other value
+MADE_OF_IDS = {"digest", "proposalId"}  # other ids, other value
 TIMES = {"ms", "reasoning_ms", "reasoningMs", "duration_ms", "active_ms", "execution_ms"}
 
 

@@ -34,14 +34,16 @@ def _take(shown: Shown, frame: Mapping[str, Any]) -> None:
         _call(shown["steps"], frame)
 
 
-def _empty() -> Shown:
-    return {"text": "", "reasoning": "", "calls": {}, "usage": None}
+def _empty(*, first: bool = False) -> Shown:
+    """A step; `first` is that of what the agent asked before any model call, which no frame opens."""
+    return {"text": "", "reasoning": "", "calls": {}, "usage": None, "first": first}
 
 
 def _restart(steps: list[Shown], step: int) -> None:
     """The step of that number begins anew; its predecessors stay, whether or not it had been opened."""
-    assert step <= len(steps), "a step was left out"
-    steps[step:] = [_empty()]
+    place = step + sum(each["first"] for each in steps)
+    assert place <= len(steps), "a step was left out"
+    steps[place:] = [_empty()]
 
 
 def _finish(steps: list[Shown], frame: Mapping[str, Any]) -> None:
@@ -52,6 +54,9 @@ def _finish(steps: list[Shown], frame: Mapping[str, Any]) -> None:
 
 def _call(steps: list[Shown], frame: Mapping[str, Any]) -> None:
     call_id = frame["id"]
+    if frame.get("name") == "ask" and not steps:
+        steps.append(_empty(first=True))
+        steps[-1]["calls"][call_id] = {"name": frame["name"]}
     if frame["kind"] == "tool-input-start":
         steps[-1]["calls"][call_id] = {"name": frame["name"]}
         return

@@ -151,5 +151,9 @@ def declare() -> None:
     agent(name="holding", prompt="You settle.", tools=[settle])(type("Holding", (), {}))
     agent(name="acting", prompt="You cancel.", tools=[cancel])(type("Acting", (), {}))
     tools, window = [look, weigh, lose], History(max_messages=1, summarize=True)
+    question = {"id": "why", "prompt": "Why?", "defaults": ["Because."]}
+    agent(name="receiving", prompt="You count.", tools=[look], intake={"questions": [question]})(
+        type("Receiving", (), {})
+    )
     agent(name="mortal", prompt="You count.", tools=tools)(type("Mortal", (), {}))
     agent(name="forgetful", prompt="You count.", tools=tools, history=window)(type("Forgetful", (), {}))

@@ -9,6 +9,7 @@ from agent.flows import proposals
 from agent.models import Message, Run
 from agent.store import get_store
 from tests.crash.conftest import ALICE, Desk
+from tests.crash.ending import ended, frames
 
 RETRIED = [  # where it died, how often the tool began its effect in the end, and how often it was claimed
     ("proposal:claiming", 1, 1),
@@ -48,6 +49,18 @@ def effects(desk: Desk) -> list[str]:
 def told(proposal: Proposal) -> int:
     said = Message.objects.filter(thread_id=proposal.scope.thread_id).exclude(action_proposal_outcome=None)
     return said.count()
+
+
+@pytest.mark.parametrize("place", [f"commit:{number}:{when}" for number in (2, 3, 4) for when in ("before", "after")])
+def test_a_turn_killed_while_it_proposes_has_proposed_once(desk: Desk, place: str) -> None:
+    run_id = desk.send("Move 7.", agent="refunds")
+    desk.kill(run_id, place)
+    desk.recover()
+    run = Run.objects.get(pk=run_id)
+    assert (run.status, len(proposals.page(ALICE, run.thread_id).items)) == ("completed", 1)
+    told = [frame["kind"] for frame in frames(run_id) if frame["kind"] in {"approval-requested", "tool-output"}]
+    assert told == ["approval-requested", "tool-output"]
+    assert (ended(run_id), effects(desk)) == (True, [])
 
 
 @pytest.mark.parametrize(("place", "effected", "claimed"), RETRIED)

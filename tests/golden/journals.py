@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from agent.domain.actor import Actor
+from agent.domain.approvals import REQUESTER
 from agent.domain.commands import (
     AppendMessage,
     NewRun,
@@ -21,11 +22,12 @@ from agent.domain.commands import (
 )
 from agent.domain.ids import new_id
 from agent.domain.model_calls import ModelRequest
-from agent.domain.results import Payload, result_of, settled_by
+from agent.domain.results import INTAKE, Payload, put_first, result_of, settled_by
 from agent.domain.runs import RunLease, Step
 from agent.domain.snapshots import Message
-from agent.domain.states import ToolCallStatus
+from agent.domain.states import ToolCallStatus, ToolType
 from agent.flows import approvals
+from agent.flows.call_rows import STORED_AS
 from agent.store.base import AgentStore
 from tests.anonymous import ID
 
@@ -36,6 +38,8 @@ STATUS = {
     "denied": ToolCallStatus.FAILED,
     "completed": ToolCallStatus.AUTO_EXECUTED,
     "approval": ToolCallStatus.PENDING_APPROVAL,
+    "ask": ToolCallStatus.PENDING_APPROVAL,
+    "proposed": ToolCallStatus.PROPOSED,
 }
 FOREIGN = "another:step"
 
@@ -80,10 +84,19 @@ def as_message(message: Message) -> dict[str, Any]:
 def decide(store: AgentStore, run_id: str, word: str) -> None:
     """Somebody decides about the call that the run waits for."""
     (pending,) = (each.tool_call.id for each in store.pending_approvals(9) if each.tool_call.run_id == run_id)
-    if word == "approved":
-        approvals.approve(ALICE, pending)
-    else:
-        approvals.reject(ALICE, pending)
+    match word:
+        case "approved":
+            approvals.approve(ALICE, pending)
+        case "rejected":
+            approvals.reject(ALICE, pending)
+        case "answered":
+            approvals.answer(ALICE, pending, {"note": ["In red."]})
+        case "skipped":
+            approvals.skip(ALICE, pending)
+        case _:
+            clock = store.clock
+            store.clock = lambda: clock() + timedelta(seconds=61)
+            assert approvals.expire_due() == 1
 
 
 def load(store: AgentStore, golden: Golden, upto: int, *, foreign: int | None = None) -> str:
@@ -139,6 +152,8 @@ class _Worker:
             self._summarized(name)
         elif name.startswith("llm:"):
             self._answered(name, payload)
+        elif name == INTAKE:
+            self._asked_first(payload)
         elif name.startswith("persist:toolcall:"):
             self._called(payload, self._calls[name.rpartition(":")[2]])
         elif name.startswith("await:"):
@@ -157,6 +172,11 @@ class _Worker:
                 step_key=name,
             )
         )
+
+    def _asked_first(self, payload: dict[str, Any]) -> None:
+        self._said(payload, usage=None)
+        (call,) = payload["toolCalls"]
+        self._called({"kind": call["kind"], **put_first(call)}, call)
 
     def _answered(self, name: str, payload: dict[str, Any]) -> None:
         counts = payload["usage"]
@@ -177,8 +197,10 @@ class _Worker:
                 tokens_source="reported",
             )
         )
-        if payload["messageId"] is None:
-            return
+        if payload["messageId"] is not None:
+            self._said(payload, usage=counts)
+
+    def _said(self, payload: dict[str, Any], *, usage: dict[str, Any] | None) -> None:
         self._calls = {call["id"]: call for call in payload["toolCalls"]}
         self._message_id, self._results = payload["messageId"], []
         self._store.append_message(
@@ -188,7 +210,7 @@ class _Worker:
                 role="assistant",
                 content=payload["text"],
                 tool_calls=payload["toolCalls"] or None,
-                usage=counts,
+                usage=usage,
                 run_id=self._run_id,
                 reasoning=payload.get("reasoning"),
                 agent_name=self._golden.run["agent_name"],
@@ -197,7 +219,7 @@ class _Worker:
         )
 
     def _called(self, payload: dict[str, Any], call: dict[str, Any]) -> None:
-        branch = payload["branch"]
+        branch, deadline = payload["branch"], payload.get("deadline")
         settled = settled_by(payload)
         status = STATUS.get(branch, ToolCallStatus.RUNNING)
         self._store.record_tool_call(
@@ -211,12 +233,14 @@ class _Worker:
                 tenant_ref=None,
                 agent_name=self._golden.run["agent_name"],
                 tool_name=call["name"],
-                tool_type=payload["kind"],
+                tool_type=STORED_AS.get(payload["kind"], ToolType.READ),
                 input=call["input"],
                 status=status,
                 output=payload.get("output"),
                 error=payload.get("failure"),
-                approver=payload.get("approver"),
+                approver=REQUESTER if branch == "ask" else payload.get("approver"),
+                expires_at=None if deadline is None else datetime.fromisoformat(deadline),
+                proposal_id=payload.get("proposalId"),
                 confirmation=payload.get("confirmation"),
             )
         )
@@ -224,7 +248,9 @@ class _Worker:
             self._result(call, settled)
 
     def _decided(self, payload: dict[str, Any], call: dict[str, Any]) -> None:
-        self._store.decide_tool_call(call["id"], ToolDecision(decision=payload["status"], actor=ALICE))
+        answers = payload.get("output", {}).get("answers")
+        decision = ToolDecision(decision=payload["status"], actor=ALICE, answers=answers)
+        self._store.decide_tool_call(call["id"], decision)
         if "output" in payload:
             self._result(call, payload)
 

@@ -50,6 +50,16 @@ def cancel(number: int, call_id: str = "call_1") -> ReplyCall:
     return ReplyCall(id=call_id, name="cancel", input={"number": number})
 
 
+QUESTIONS: list[dict[str, Any]] = [
+    {"id": "size", "prompt": "Which size?", "options": [{"value": "s", "label": "Small"}], "defaults": ["s"]},
+    {"id": "note", "prompt": "Anything else?"},
+]
+
+
+def ask() -> ReplyCall:
+    return ReplyCall(id="q", name="ask", input={"questions": QUESTIONS})
+
+
 @dataclass(frozen=True, kw_only=True)
 class Shape:
     """A turn. `old`: from before `agent:selected-history`, so its `load:thread` holds the whole thread."""
@@ -94,6 +104,21 @@ SHAPES = {
     "rejected": Shape(
         script=[asks(cancel(7), look(7, "b")), says("It stays.")], send={"agent": "acting"}, decided="rejected"
     ),
+    "expired": Shape(
+        script=[asks(cancel(7), look(7, "b")), says("Nobody answered.")],
+        send={"agent": "acting"},
+        settings={"APPROVAL_TTL_SECONDS": 60},
+        decided="expired",
+    ),
+    "proposed": Shape(script=[asks(cancel(7), look(7, "b"), text="I ask for it.")], send={"agent": "proposing"}),
+    "answered": Shape(
+        script=[asks(ask(), text="First."), says("In red.")], send={"agent": "asking"}, decided="answered"
+    ),
+    "skipped": Shape(script=[asks(ask()), says("A small one.")], send={"agent": "asking"}, decided="skipped"),
+    "intake": Shape(
+        script=[asks(look(7)), says("In red, and it was shipped.")], send={"agent": "receiving"}, decided="answered"
+    ),
+    "intake-skipped": Shape(script=[says("A small one.")], send={"agent": "receiving"}, decided="skipped"),
     "denied": Shape(script=[asks(cancel(0, "a"), cancel(1, "b")), says("Nothing to do.")], send={"agent": "acting"}),
     "unasked": Shape(
         script=[asks(ReplyCall(id="a", name="note", input={"number": 7})), says("Noted.")], send={"agent": "acting"}
@@ -185,5 +210,11 @@ def declare(
     tools = [name for name in ("look_up", "hand_off") if name not in without]
     agent(name="desk", prompt=prompt, tools=tools, personas=[formal])(type("Desk", (), {}))
     agent(name="acting", prompt=prompt, tools=["cancel", "note", "look_up"])(type("Acting", (), {}))
+    agent(name="proposing", prompt=prompt, tools=["cancel", "look_up"], approval_mode="independent")(
+        type("Proposing", (), {})
+    )
+    agent(name="asking", prompt=prompt, tools=[], allow_ask=True)(type("Asking", (), {}))
+    intake = {"preamble": "Two things first.", "questions": QUESTIONS}
+    agent(name="receiving", prompt=prompt, tools=["look_up"], intake=intake)(type("Receiving", (), {}))
     agent(name="dated", prompt=prompt, contributors=[today], tools=[])(type("Dated", (), {}))
     return ran
