@@ -80,8 +80,10 @@ def untold(steps: Sequence[Step], seen: Shown | None) -> list[Frame]:
     """The frames of the last recorded step that a stream lacks; None = it cannot be read, then those with an id."""
     recorded = {step.name: step.payload for step in steps}
     answers = [name for name in recorded if name.startswith(ANSWER)]
+    no_call_seen = not answers if seen is None else not seen.steps
+    before = list(_intake(recorded, seen or Shown())) if no_call_seen else []
     if not answers:
-        return list(_intake(recorded, seen or Shown()))
+        return before
     number, told = len(answers), recorded[answers[-1]]
     if seen is None:
         seen = Shown(number, told["text"], told.get("reasoning") or "", {*_ids(told)}, finished=True)
@@ -89,7 +91,6 @@ def untold(steps: Sequence[Step], seen: Shown | None) -> list[Frame]:
         return []  # the next step was begun in the stream, so all of this one is there
     begun = seen.steps == number
     lacking = _rest(told, recorded, seen if begun else Shown(), answers[-1].removeprefix(ANSWER))
-    before = [] if seen.steps else _intake(recorded, seen)
     return [*before, *([] if begun else [frames.step_start()]), *lacking]
 
 

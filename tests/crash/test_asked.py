@@ -1,4 +1,4 @@
-"""A worker's process is killed before, while and after a person answers what the agent asks first: asked once, told once."""
+"""A worker is killed before, while and after a person answers what the agent asks first: asked once, told once."""
 
 from __future__ import annotations
 
