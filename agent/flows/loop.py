@@ -9,22 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
-from agent.conf import agent_settings
-from agent.domain.commands import RunEnd
-from agent.domain.model_calls import Frame, ModelRequest
+from agent.domain.model_calls import Frame
 from agent.domain.runs import RunLease
-from agent.domain.states import RunStatus
-from agent.domain.titles import title_for, wants_title
-from agent.errors import Cancelled, LeaseLost, ModelNoOutput, NotFound
-from agent.flows import contexts, events, ledger, prompt, quota, spans
-from agent.flows.answers import Told, blank, blank_told, finish_frame, record_answer
+from agent.errors import Cancelled, ModelNoOutput, NotFound
+from agent.flows import contexts, events, quota
+from agent.flows.answers import Told, blank, blank_told, finish_frame
 from agent.flows.call_rows import CallRows
+from agent.flows.calling import Calling
 from agent.flows.driver import Driver
-from agent.flows.handing import Handed, hand_on, lock
-from agent.flows.journal import Attempt, Journal, NotSettled, Unit
-from agent.flows.model_call import Answer, ModelCall
+from agent.flows.ending import Ending
+from agent.flows.journal import Attempt, Journal, Unit
 from agent.flows.opening import Opening
 from agent.flows.parking import park
 from agent.flows.recall import Recall
@@ -32,7 +28,7 @@ from agent.flows.retelling import untold_by
 from agent.flows.settlement import Leftovers
 from agent.flows.tool_step import Outcome, ToolStep
 from agent.flows.tools import Offered, offer, still_open
-from agent.registry import provider_for, registry
+from agent.registry import registry
 from agent.sinks.writer import Done, FrameWriter
 from agent.store import in_store
 from agent.store.base import AgentStore
@@ -55,15 +51,13 @@ class Turn:
         self._driver = driver
         self._journal = Journal(store, lease, opened)
         self._definition = registry.definition(self.run.agent_name)
-        self._provider_name, self._provider, self._model = provider_for(self.run.model_id)
         self._recall = Recall(store, self.run, lease, definition=self._definition, driver=driver)
         self._opening = Opening(
             store, self.run, self._journal, definition=self._definition, recall=self._recall, driver=driver
         )
-        self._call: ModelCall | None = None
-        self._answer: Answer | None = None
-        self._handed = Handed()
+        self._calling = Calling(store, self.run, lease, opening=self._opening, recall=self._recall, driver=driver)
         self._work, self._limits = events.Work(), quota.Limits(self.run)
+        self._ending = Ending(store, self.run, lease, self._journal, recall=self._recall, work=lambda: self._work)
 
     def begin(self) -> None:
         """Load the thread and resolve the prompt, in the unit of the claim; a prompt to be called waits for `play`."""
@@ -83,13 +77,7 @@ class Turn:
 
     def leftovers(self) -> Leftovers:
         """What a model call that was not recorded leaves behind for the settlement."""
-        if self._call is None:
-            return replace(self._recall.leftovers(), work=self._work)
-        rows = [ledger.broken_row(self.run, one, run_attempt=self.lease.attempt) for one in self._call.broken]
-        if (done := self._answer) is not None:
-            rows.append(ledger.row(self.run, done.counted, model_id=done.model_id, step_key=self._call.key))
-        retries = max(0, len(self._call.broken) - 1)
-        return Leftovers(usage=rows, retries=retries, text=self._call.text, work=self._work)
+        return self._calling.leftovers(self._work) or replace(self._recall.leftovers(), work=self._work)
 
     def border(self) -> None:
         """Where a run looks whether it was asked to stop; no position is spent on it."""
@@ -114,44 +102,20 @@ class Turn:
         ctx = contexts.for_offer(self.run, self._opening.persona)
         offered: Sequence[Offered] = await offer(self._definition, ctx=ctx)
         if not attempt.done:
-            self._answer = await self._driver.abortable(self._ask(step, attempt, offered))
-            called = frozenset(call.name for call in self._answer.calls)
+            answer = await self._driver.abortable(self._calling.ask(step, attempt, offered, self.writer))
+            called = frozenset(call.name for call in answer.calls)
             offered = await still_open(self._definition, offered, called, ctx=ctx)
         told, tools = await self.unit(partial(self._record_answer, step, attempt, offered))
         return None if tools is None else await self._run_tools(step, told, tools, last=last)
-
-    async def _ask(self, step: int, attempt: Attempt, offered: Sequence[Offered]) -> Answer:
-        system, messages = self._recall.shown_to(self._provider, prompt.JOINT.join(self._opening.stages["prompt"]))
-        self._call = ModelCall(
-            provider=self._provider,
-            request=ModelRequest(
-                system=system,
-                messages=messages,
-                tools=tuple(one.spec for one in offered),
-                model=self._model,
-                cancelled=self._driver.cancelled,
-                idempotency_key=f"{self.run.id}:llm:{step}",
-            ),
-            writer=self.writer,
-            step=step,
-            key=f"llm:{step}",
-            kinds={one.spec.name: one.kind for one in offered},
-            repeats=self.lease.attempt - 1 if attempt.repeated else 0,
-            retries=agent_settings().model_retries,
-            model_id=self.run.model_id or self._model or self._provider_name,
-            taken_ids=self._opening.taken_ids,
-            is_shortened=self._recall.is_shortened,
-        )
-        return await spans.answered(self.run, self._call, provider=self._provider_name)
 
     def _record_answer(
         self, step: int, attempt: Attempt, offered: Sequence[Offered]
     ) -> Done[tuple[Told, ToolStep | None]]:
         """Record the answer; without calls the run ends with it, else the first batch of calls is admitted."""
-        answer, tools, refused, before = self._answer, None, list[Frame](), self._work
+        answer, tools, refused, before = self._calling.answer, None, list[Frame](), self._work
 
         def record(unit: Unit) -> Told:
-            told = cast(Told, unit.settle(attempt, self._answer_rows, step))
+            told = cast(Told, unit.settle(attempt, self._calling.record, step))
             self._work = before.and_answer(told["usage"])
             return told
 
@@ -164,22 +128,15 @@ class Turn:
         elif step == 0 and (blank(answer) if answer is not None else blank_told(attempt.payload())):
             with self._journal.unit() as unit:
                 record(unit)
-            self._call = self._answer = None
+            self._calling.forget()
             raise ModelNoOutput
         else:
             told = self._closing(record, appends=answer is not None and not blank(answer))
-        self._call = self._answer = None
+        self._calling.forget()
         self._opening.taken_ids.update(call["providerCallId"] for call in told["toolCalls"])
         if tools is None:
-            return Done((told, None), [finish_frame(told), *self._handed.frames], ended=True)
+            return Done((told, None), [finish_frame(told), *self._ending.frames], ended=True)
         return Done((told, tools), refused)
-
-    def _answer_rows(self, step: int) -> Told:
-        answer = self._answer
-        assert answer is not None
-        return record_answer(
-            self.store, self.run, answer, step=step, run_attempt=self.lease.attempt, provider=self._provider_name
-        )
 
     async def _run_tools(self, step: int, told: Told, tools: ToolStep, *, last: bool) -> Attempt | None:
         next_attempt, over = None, False
@@ -189,7 +146,7 @@ class Turn:
                 await self.wait_for(tools.waits_for)
             outcomes = await self._driver.abortable(tools.run(), finishes=True)
             next_attempt, over = await self.unit(partial(self._record_tools, step, told, tools, outcomes, last=last))
-        self._recall.add(told, tools.results, self._provider_name)
+        self._recall.add(told, tools.results, self._calling.provider_name)
         return next_attempt
 
     def _record_tools(
@@ -205,7 +162,7 @@ class Turn:
                 return settled
 
             settled = self._closing(record)
-            return Done((None, True), [*settled, finish_frame(told), *self._handed.frames], ended=True)
+            return Done((None, True), [*settled, finish_frame(told), *self._ending.frames], ended=True)
         with self._journal.unit() as unit:
             settled = tools.settle(unit, outcomes)
             if goes_on:
@@ -215,35 +172,12 @@ class Turn:
             return Done((attempt, False), untold_by(unit, [*settled, finish_frame(told)]))
 
     def _closing(self, record: Callable[[Unit], T], *, appends: bool = False) -> T:
-        """A unit that settles the run too. Asked to stop meanwhile, it records its work and the run is cancelled."""
+        """A unit that settles the run too; a run that was asked to stop meanwhile has recorded it all the same."""
         try:
-            with self._journal.unit() as unit:
-                if not appends:  # else its message locks the thread's row
-                    lock(self.store, self.run.thread_id)
-                recorded = record(unit)
-                self._end(unit)
-            return recorded
-        except NotSettled:
-            run = self.store.get_run(self.run.id)
-            if run is None or run.attempt != self.lease.attempt or run.cancel_requested_at is None:
-                raise LeaseLost from None
-        with self._journal.unit() as unit:
-            record(unit)
-        self._call = self._answer = None
-        raise Cancelled
-
-    def _end(self, unit: Unit) -> None:
-        title: str | None = None
-        if wants_title(self._recall.title) and not self.run.depth:
-            title = unit.write("persist:title", lambda: {"title": title_for(self._recall.asked)})["title"]
-            events.thread_changed(self.store, self.run.thread_id, "title")
-        unit.write("persist:run:end", self._hand_on, title)
-        unit.end(RunEnd(status=RunStatus.COMPLETED))
-        events.run_finished(self.store, self.run, RunStatus.COMPLETED, self._work, lease=self.lease)
-
-    def _hand_on(self, title: str | None) -> dict[str, Any]:
-        self._handed = hand_on(self.store, self.run, title=title)
-        return {"outcome": RunStatus.COMPLETED, **self._handed.to_json()}
+            return self._ending.close(record, appends=appends)
+        except Cancelled:
+            self._calling.forget()
+            raise
 
     def _tool_step(self, told: Told, offered: Sequence[Offered]) -> ToolStep:
         terminal, mode = self._opening.stages.get("terminalTools"), self._recall.approval_mode
