@@ -10,9 +10,10 @@ if TYPE_CHECKING:
     from agent.domain.actor import Actor
     from agent.domain.approvals import ApprovalThread, Requirement
     from agent.domain.vocabulary import DecisionVocabulary
-    from agent.errors import AgentError, ModelError, RunActive, ToolError
+    from agent.errors import AgentError, ConfirmTokenError, ModelError, RunActive, ToolError
     from agent.flows.admission import Admitted, Queued, chat
     from agent.flows.admission import submit as send
+    from agent.flows.confirmed_calls import call_confirmed
     from agent.flows.starts import Send
     from agent.flows.text_decisions import Decided
     from agent.history import (
@@ -53,6 +54,8 @@ _HOME = {
     "ApprovalThread": "agent.domain.approvals",
     "Requirement": "agent.domain.approvals",
     "AgentError": "agent.errors",
+    "ConfirmTokenError": "agent.errors",
+    "call_confirmed": "agent.flows.confirmed_calls",
     "ModelError": "agent.errors",
     "ToolError": "agent.errors",
     "History": "agent.history",
@@ -83,6 +86,7 @@ __all__ = [
     "AgentError",
     "ApprovalThread",
     "Confirm",
+    "ConfirmTokenError",
     "Decided",
     "DecisionVocabulary",
     "Described",
@@ -103,6 +107,7 @@ __all__ = [
     "ToolContext",
     "ToolError",
     "agent",
+    "call_confirmed",
     "chat",
     "completed",
     "denied",

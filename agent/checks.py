@@ -74,7 +74,7 @@ def _provider_name_problems(settings: AgentSettings) -> Iterator[str]:
 
 @_checked(Tags.compatibility)
 def check_store(settings: AgentSettings) -> Iterator[CheckMessage]:
-    """E020, E021, E022, E024, W012: what the store promises, against what is asked of it."""
+    """E020, E021, E022, E024, W011, W012: what the store promises, against what is asked of it."""
     store: Any = settings.store
     capabilities = frozenset(getattr(store, "capabilities", ()))
     for name in sorted(capabilities & CAPABILITIES.keys()):
@@ -87,6 +87,8 @@ def check_store(settings: AgentSettings) -> Iterator[CheckMessage]:
         yield Error("Without the capabilities runs and journal the runner must be 'inline'.", id="agent.E022")
     if settings.sink == "database" and "frames" not in capabilities:
         yield Error("The sink 'database' needs a store with the capability frames.", id="agent.E024")
+    if "confirm_tokens" not in capabilities:
+        yield checks.Warning("A confirm token may be used again until it expires.", id="agent.W011")
     if "idempotency" not in capabilities:
         yield checks.Warning("The store ignores the header Idempotency-Key.", id="agent.W012")
 

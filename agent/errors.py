@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final, Literal
+
+ANEW: Final = "Call without it for a new preview."
 
 
 class AgentError(Exception):
@@ -184,6 +187,18 @@ class ToolError(AgentError):
     """Raised by a tool: the message is told to the model."""
 
     code = "tool_failed"
+
+
+class ConfirmTokenError(ToolError):
+    """A confirm token that is no proof of this call (`invalid`), or was spent on it before (`used`)."""
+
+    def __init__(self, reason: Literal["invalid", "used"]) -> None:
+        if reason == "used":
+            super().__init__(f"The confirmToken was used. {ANEW}", code="confirm_token_used")
+        else:
+            text = "The confirmToken is not valid for this call, or has expired."
+            super().__init__(f"{text} {ANEW}", code="confirm_token_invalid")
+        self.reason = reason
 
 
 class ModelError(AgentError):

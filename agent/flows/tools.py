@@ -20,6 +20,7 @@ from agent.domain.redaction import redact, redacted_trace
 from agent.domain.text import clean_text
 from agent.errors import ToolError
 from agent.flows import host_code
+from agent.flows.confirming import gated, is_confirming
 from agent.flows.gates import asks_host, listed, open_tools
 from agent.flows.outputs import NotJson, as_json
 from agent.flows.reads import ReadOnly
@@ -132,9 +133,9 @@ async def execute(
         result = await in_time(
             tool,
             ctx,
-            partial(tool.call, arguments, told),
+            partial(gated, tool, arguments, told) if tool.confirmed else partial(tool.call, arguments, told),
             lambda answer: succeeded(tool, arguments, answer, told),
-            runs_async=tool.runs_async,
+            runs_async=tool.confirmed or tool.runs_async,
             pause=pause,
         )
     finally:
@@ -230,7 +231,7 @@ def succeeded(tool: ToolDefinition, arguments: BaseModel, answer: object, ctx: T
 
 def _presented(tool: ToolDefinition, arguments: BaseModel, answer: object, ctx: ToolContext) -> Presentation:
     """How the tool wants it shown; a presentation that fails takes nothing from the result."""
-    if tool.present is None:
+    if tool.present is None or (tool.confirmed and not is_confirming(arguments)):
         return Presentation()
     try:
         shown = tool.present(arguments, answer) or Presentation()

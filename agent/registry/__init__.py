@@ -27,11 +27,12 @@ from agent.registry.providers import (
     provider_named,
     toolless_problems,
 )
-from agent.registry.schema import InvalidInput
+from agent.registry.schema import CONFIRM_FIELDS, InvalidInput
 from agent.registry.tools import Tool, tool
 from agent.registry.windows import resolve_history
 
 __all__ = [
+    "CONFIRM_FIELDS",
     "UNNAMED",
     "AgentDefinition",
     "Confirm",

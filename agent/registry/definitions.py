@@ -18,7 +18,7 @@ from agent.domain.windows import History
 from agent.registry.context import Confirm, Described, OfferContext, Presentation, PromptContext, ToolContext
 from agent.registry.declared import Origin, is_async
 from agent.registry.questions import Intake
-from agent.registry.schema import InputSchema, SchemaProblem, schema_of_model, schema_of_signature
+from agent.registry.schema import InputSchema, SchemaProblem, schema_of_confirmed, schema_of_model, schema_of_signature
 from agent.spi import Contributor
 
 KINDS = ("read", "action")
@@ -67,6 +67,8 @@ class ToolDefinition:
     timeout: float | None
     four_eyes: bool
     on_lost: str
+    confirmed: bool
+    prepare: Callable[[Any, ToolContext], object] | None  # of a confirmed tool, whose body is its commit
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name} of {self.origin}>"
@@ -75,7 +77,9 @@ class ToolDefinition:
     def input(self) -> InputSchema:
         """Built at first use, when the names of its type hints are all there; raises `SchemaProblem`."""
         if self.body is None:
-            raise SchemaProblem("there is no execute method")
+            raise SchemaProblem(f"there is no {'commit' if self.confirmed else 'execute'} method")
+        if self.confirmed:
+            return schema_of_confirmed(self.input_model, self.prepare, self.body)
         if self.input_model is None:
             return schema_of_signature(self.body)
         return schema_of_model(self.input_model, self.body)
@@ -97,6 +101,10 @@ class ToolDefinition:
     @cached_property
     def runs_async(self) -> bool:
         return is_async(self.body)
+
+    @cached_property
+    def prepares_async(self) -> bool:
+        return is_async(self.prepare)
 
     @cached_property
     def preflights_async(self) -> bool:
@@ -142,6 +150,8 @@ def _confirm_problems(tool: ToolDefinition) -> Iterator[str]:
 
 
 def _option_problems(tool: ToolDefinition) -> Iterator[str]:
+    if tool.confirmed and tool.kind != "read":
+        yield "confirmed is for reads only: an action waits for a person"
     if tool.kind not in KINDS:
         yield f"kind is {tool.kind!r}: read or action"
     if tool.kind == "read":

@@ -7,11 +7,11 @@ import threading
 import typing
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, RootModel, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, create_model
 from pydantic.errors import PydanticUserError
 from pydantic_core import PydanticSerializationError
 from pydantic_core import ValidationError as CoreError
@@ -28,6 +28,10 @@ NOT_JSON = (
     f"at most {DEEPEST} levels of nesting."
 )
 MOST_PROBLEMS = 8
+CONFIRM_FIELDS: Mapping[str, Any] = {
+    "confirm": (bool, Field(False, description="True in the second call, to do what the preview said.")),
+    "confirmToken": (str | None, Field(None, description="In the second call: the confirmToken of the first.")),
+}
 _warnings_lock = threading.Lock()  # warnings.catch_warnings is one for all threads
 
 
@@ -102,6 +106,18 @@ def schema_of_model(model: object, body: Callable[..., Any]) -> InputSchema:
         raise SchemaProblem("Input must be a pydantic model with fields")
     closed = _built(lambda: type(model.__name__, (model,), {**_same_place(model), "model_config": CLOSED}))
     return InputSchema(model=closed, parameters=None, context=None, json=_json_schema(closed))
+
+
+def schema_of_confirmed(model: object, prepare: object, commit: Callable[..., Any]) -> InputSchema:
+    """The schema of a confirmed tool's `Input`, with the fields of its gate."""
+    if not callable(prepare):
+        raise SchemaProblem("a confirmed tool has prepare(self, input, ctx) and commit(self, input, ctx)")
+    fields = getattr(model, "model_fields", {})
+    if model is None or CONFIRM_FIELDS.keys() & fields.keys():
+        raise SchemaProblem(f"a confirmed tool has an Input, without {' and '.join(CONFIRM_FIELDS)} of its own")
+    schema = schema_of_model(model, commit)
+    gated = _built(lambda: create_model(schema.model.__name__, __base__=schema.model, **CONFIRM_FIELDS))
+    return replace(schema, model=gated, json=_json_schema(gated))
 
 
 def _same_place(model: type[BaseModel]) -> dict[str, Any]:

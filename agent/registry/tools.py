@@ -9,13 +9,11 @@ from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, overload
 from agent.domain.actor import Actor
 from agent.registry.book import registry
 from agent.registry.context import Confirm, Described, OfferContext, Presentation, ToolContext
-from agent.registry.declared import Options, Origin, docstring, later_options, refuse_unknown, texts
+from agent.registry.declared import Options, Origin, docstring, refuse_unknown, texts
 from agent.registry.definitions import ToolDefinition
 from agent.registry.names import snake_name
 
 Target = TypeVar("Target", bound=Callable[..., Any])
-
-LATER = ("confirmed", "prepare", "commit")
 
 
 class ToolOptions(TypedDict, total=False):
@@ -40,13 +38,15 @@ class ToolOptions(TypedDict, total=False):
     timeout: float | None
     four_eyes: bool
     on_lost: str
+    confirmed: bool
 
 
 class Tool:
     """Base of class tools: `execute(self, input, ctx)` with an `Input`, or `execute(self, ctx, ...)` with typed fields.
 
     Hooks are methods: `can_use(actor)`, `is_enabled(ctx)`, `describe(ctx)`, `preflight(input, ctx, phase)`,
-    `present(input, output)`, `replacement_key(input)`.
+    `present(input, output)`, `replacement_key(input)`; instead of `execute` a confirmed one has `prepare(input, ctx)`,
+    whose answer is the preview, and `commit(input, ctx)`.
     """
 
     name: ClassVar[str]
@@ -62,6 +62,7 @@ class Tool:
     timeout: ClassVar[float | None] = None
     four_eyes: ClassVar[bool] = False
     on_lost: ClassVar[str] = "retry"
+    confirmed: ClassVar[bool] = False
 
 
 @overload
@@ -98,7 +99,7 @@ def define(declared: Any, given: Mapping[str, Any], *, owner: str | None = None)
         name=option("name", snake_name(declared.__name__)),
         kind=option("kind", "read"),
         description=docstring(declared),
-        body=getattr(made, "execute", None) if is_class else declared,
+        body=getattr(made, "commit" if option("confirmed") else "execute", None) if is_class else declared,
         origin=Origin.of(declared),
         input_model=getattr(made, "Input", None),
         owner=owner,
@@ -120,14 +121,14 @@ def define(declared: Any, given: Mapping[str, Any], *, owner: str | None = None)
         timeout=option("timeout"),
         four_eyes=option("four_eyes", False),
         on_lost=option("on_lost", "retry"),
+        confirmed=option("confirmed", False),
+        prepare=option("prepare"),
     )
 
 
 def _made(declared: type) -> tuple[object, tuple[str, ...]]:
     """One instance serves every call; the flaws say why there is none or why it is of no use."""
-    flaws = [f"{name} is not available yet" for name in later_options(declared, LATER)]
     try:
-        made = declared()
+        return declared(), ()
     except TypeError as error:
-        return None, (*flaws, f"it must be made without arguments ({error})")
-    return made, tuple(flaws)
+        return None, (f"it must be made without arguments ({error})",)

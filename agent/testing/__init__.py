@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from agent.testing.confirm_tokens import InMemoryConfirmTokens
     from agent.testing.frame_sink import InMemoryFrameSink
     from agent.testing.memory import InMemoryStore
     from agent.testing.policies import assert_policy_promise
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "HeldRunner": "turns",
+    "InMemoryConfirmTokens": "confirm_tokens",
     "InMemoryQuota": "quota",
     "InMemoryFrameSink": "frame_sink",
     "InMemoryStore": "memory",
@@ -29,6 +31,7 @@ _HOME = {
 
 __all__ = [
     "HeldRunner",
+    "InMemoryConfirmTokens",
     "InMemoryFrameSink",
     "InMemoryQuota",
     "InMemoryStore",

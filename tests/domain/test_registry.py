@@ -255,7 +255,7 @@ def _bad_tools() -> dict[str, Any]:  # noqa: C901 - a table
 
         def execute(self, given: object, ctx: ToolContext) -> None: ...
 
-    class Early(Tool):
+    class Uncommitted(Tool):
         """Text."""
 
         confirmed = True
@@ -274,7 +274,7 @@ def _bad_tools() -> dict[str, Any]:  # noqa: C901 - a table
         "it must be made without arguments": Needy,
         "execute takes (self, input, ctx)": Lone,
         "Input must be a pydantic model with fields": Rooted,
-        "confirmed is not available yet": Early,
+        "there is no commit method": Uncommitted,
     }
 
 
@@ -325,8 +325,8 @@ def test_an_option_of_a_wrong_kind_is_a_named_problem(registry: Registry, option
 
 
 def test_an_unknown_option_is_an_error_where_it_is_written() -> None:
-    with pytest.raises(TypeError, match=r"tool\(\) got an unexpected option 'confirmed'"):
-        tool(confirmed=True)  # type: ignore[call-overload]
+    with pytest.raises(TypeError, match=r"tool\(\) got an unexpected option 'confimed'"):
+        tool(confimed=True)  # type: ignore[call-overload]
     with pytest.raises(TypeError, match=r"agent\(\) got an unexpected option 'handoffs'"):
         agent(handoffs=[])  # type: ignore[call-overload]
 

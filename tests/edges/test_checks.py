@@ -17,7 +17,7 @@ from agent import History, Tool, agent, tool, window_history
 from agent.providers.scripted import ScriptedProvider
 from agent.registry import Registry, isolated_registry
 from agent.store import OrmStore
-from agent.store.base import CAPABILITIES
+from agent.store.base import CAPABILITIES, REQUIRED
 
 
 @pytest.fixture(autouse=True)
@@ -131,11 +131,11 @@ def test_e010_says_that_a_provider_does_not_take_its_options() -> None:
 
 def test_e020_names_what_a_declared_capability_lacks() -> None:
     class Hollow:
-        capabilities = frozenset({"threads", "messages", "tool_calls", "ledger", "idempotency", "frames"})
+        capabilities = REQUIRED | {"idempotency", "frames", "confirm_tokens"}
 
     text = told("agent.E020", STORE=Hollow)
     assert "declares 'frames' and lacks append_frame, append_frames" in text
-    assert text.count("declares") == 6
+    assert text.count("declares") == 7
 
 
 def test_e021_names_a_required_capability() -> None:
@@ -294,6 +294,11 @@ def test_w010_wants_a_mode_of_sqlite_that_does_not_lock_itself_out(mode: str | N
     finally:
         options.clear()
         options.update(before)
+
+
+def test_w011_knows_a_store_that_forgets_which_tokens_were_used() -> None:
+    assert "until it expires" in told("agent.W011", STORE=without("confirm_tokens"))
+    assert told("agent.W011") == ""
 
 
 def test_w012_says_that_keys_are_ignored() -> None:

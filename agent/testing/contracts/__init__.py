@@ -6,12 +6,12 @@ store runs the contracts of the capabilities that it declares.
 
 from agent.testing.contracts import decisions, forks, journal, leases, proposal_refusals, texts, thread_reads
 from agent.testing.contracts.base import Case, ContractMismatch
+from agent.testing.contracts.confirm_tokens import CONFIRM_TOKEN_CONTRACT
 from agent.testing.contracts.frames import FRAME_CONTRACT
 from agent.testing.contracts.holders import HOLDER_CONTRACT
 from agent.testing.contracts.idempotency import IDEMPOTENCY_CONTRACT
 from agent.testing.contracts.ledger import LEDGER_CONTRACT
 from agent.testing.contracts.proposal_outcomes import (
-    CONFIRM_TOKEN_CONTRACT,
     PROPOSAL_OUTCOME_CONTRACT,
     PROPOSED_CALL_CONTRACT,
 )
