@@ -227,6 +227,8 @@ def _words(name: str, call: ToolCall | None) -> str:
         "history:summarize": gettext("Older messages summarized"),
         "run:prompt-stages": gettext("Prompt put together"),
         "persist:run:start": gettext("Begun"),
+        "intake:ask": gettext("Questions put before the first answer"),
+        "intake:answers": gettext("Their answers stored"),
         "persist:title": gettext("Title given"),
         "persist:run:end": gettext("End recorded"),
     }

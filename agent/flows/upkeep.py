@@ -12,6 +12,7 @@ from agent.sinks import get_sink
 from agent.store import get_store
 
 KEY_HOURS = 24
+JOURNALS_AT_ONCE = 50_000  # runs; what is left of a long history waits for the next time
 
 # What apps that stand on this one have done from time to time by a serving process, and every how many seconds.
 others: dict[Callable[[], object], float] = {}
@@ -57,11 +58,11 @@ def _purge_tokens() -> int:
 
 
 def _purge_journals() -> int:
-    """Journals of runs that were settled more than `JOURNAL_DAYS` ago, a hundred runs at a time."""
+    """Journals of runs that were settled more than `JOURNAL_DAYS` ago; each hundred in a transaction of its own."""
     store, gone = get_store(), 0
     if "journal" not in store.capabilities:
         return 0
     before = store.clock() - timedelta(days=agent_settings().journal_days)
-    while removed := store.purge_journals(before):
+    while gone < JOURNALS_AT_ONCE and (removed := store.purge_journals(before)):
         gone += removed
     return gone

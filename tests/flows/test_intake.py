@@ -114,6 +114,16 @@ def test_a_conversation_is_asked_once_unless_every_turn_is(site: MakeSite) -> No
     assert len(calls_of(desk, thread_id)) == 1
 
 
+def test_an_answer_that_is_given_again_asks_again_for_its_answers_are_gone(site: MakeSite) -> None:
+    desk = desk_with(site, "One.", "Two.")
+    run_id, thread_id, call_id = asked(desk)
+    approvals.skip(ALICE, call_id)
+    desk.drive(run_id)
+    _, _, again = asked(desk, message=None, thread_id=thread_id, regenerate=True)
+    assert again != call_id
+    assert [row.id for row in calls_of(desk, thread_id)] == [again]
+
+
 def test_every_turn_may_begin_with_its_questions(site: MakeSite) -> None:
     desk = desk_with(site, "One.", "Two.", when="every-turn")
     run_id, thread_id = "", None
