@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from django.test import override_settings
 
@@ -22,8 +22,9 @@ from agent.flows.admission import chat
 from agent.flows.driver import Driver
 from agent.flows.runner import drive
 from agent.flows.starts import Send
-from agent.flows.stream import follow
 from agent.providers.scripted import Script, ScriptedProvider
+from agent.sinks import get_sink
+from agent.sinks.memory import MemorySink
 from agent.store import get_store
 from agent.testing.memory import InMemoryStore
 
@@ -113,9 +114,6 @@ def run_turn_in_memory(script: Script, message: str = "Hello", *, actor: Actor =
         admitted = chat(actor, Send(message=message, **send))
         run = drive_run(admitted.run_id)
         detail = store.get_thread(admitted.thread_id)
-        frames = asyncio.run(_frames(admitted.run_id)) if run.status != "failed" else []
+        told = cast("MemorySink", get_sink()).stored(admitted.run_id)
+        frames = [json.loads(row.frame) for row in told if row.frame is not None] if run.status != "failed" else []
     return MemoryTurn(run=run, messages=detail.messages if detail else (), frames=frames, store=store)
-
-
-async def _frames(run_id: str) -> list[dict[str, Any]]:
-    return [json.loads(frame.frame) async for frame in follow(run_id) if frame.frame is not None]

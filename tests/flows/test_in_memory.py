@@ -26,6 +26,16 @@ def test_a_turn_runs_without_a_database() -> None:
     assert [row.step_key for row in turn.store.usage_of_run(turn.run.id)] == ["llm:0", "llm:1"]
 
 
+def test_a_turn_that_asks_somebody_is_there_as_far_as_it_came() -> None:
+    with isolated_registry():
+        agent(name="desk", prompt="p", tools=[], intake={"questions": [{"id": "n", "prompt": "Your name?"}]})(
+            type("Desk", (), {})
+        )
+        turn = run_turn_in_memory(["Hello."])
+    assert turn.run.status == "waiting"
+    assert [frame["kind"] for frame in turn.frames] == ["tool-input-available", "elicitation"]
+
+
 def test_a_script_that_runs_out_says_so() -> None:
     with isolated_registry():
         turn = run_turn_in_memory([])
