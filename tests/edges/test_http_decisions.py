@@ -198,8 +198,11 @@ ANSWER, SKIP = "/agent/tool-call/answer", "/agent/tool-call/skip"
 SIZE = {"id": "size", "prompt": "Which?", "defaults": ["s"], "input": {"type": "text", "max": 3}}
 
 
-@pytest.fixture
-def question(owner: Person) -> Iterator[Parked]:
+@pytest.fixture(params=["by the model", "first"])
+def question(request: pytest.FixtureRequest, owner: Person) -> Iterator[Parked]:
+    """A question of the model in its answer, and one that the agent puts before it."""
+    intake = {"preamble": "One thing.", "questions": [SIZE]} if request.param == "first" else None
+
     def asking(request: Any) -> ScriptedReply:  # noqa: ANN401
         if request.messages[-1].tool_results:
             return ScriptedReply("Done.")
@@ -207,7 +210,7 @@ def question(owner: Person) -> Iterator[Parked]:
 
     provider = ScriptedProvider(asking)
     with isolated_registry(), override_settings(AGENT={"PROVIDERS": {"s": provider}}), held_runner() as runner:
-        agent(name="desk", prompt="p", tools=[], allow_ask=True)(type("Desk", (), {}))
+        agent(name="desk", prompt="p", tools=[], allow_ask=True, intake=intake)(type("Desk", (), {}))
         admitted = chat(owner.actor, Send(message="A lamp."))
         assert drive_run(admitted.run_id).status == "waiting"
         (pending,) = get_store().pending_approvals(2)
@@ -216,13 +219,15 @@ def question(owner: Person) -> Iterator[Parked]:
 
 def test_the_user_answers_once(question: Parked, owner: Person, stranger: Person) -> None:
     assert owner.get("/agent/agents").json()[0]["allowAsk"] is True
+    digest = question.card(owner)["digest"]
+    assert error(owner.post(ANSWER, question.body(answers={}, digest="0" * 64))) == (409, "card_changed")
     assert error(stranger.post(ANSWER, question.body(answers={}))) == (403, "forbidden")
     wrong = owner.post(ANSWER, question.body(answers={"size": ["huge"], "other": []}))
     assert error(wrong) == (400, "invalid_body")
     assert set(wrong.json()["fields"]) == {"answers.size", "answers.other"}
     assert error(owner.post(ANSWER, question.body(answers=[]))) == (400, "invalid_body")
     assert error(owner.post(ANSWER, question.body())) == (400, "invalid_body")
-    assert owner.post(ANSWER, question.body(answers={"size": ["l"]})).json() == {"ok": True}
+    assert owner.post(ANSWER, question.body(answers={"size": ["l"]}, digest=digest)).json() == {"ok": True}
     assert error(owner.post(SKIP, question.body())) == (409, "already_decided")
     assert drive_run(question.run_id).status == "completed"
 
