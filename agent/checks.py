@@ -25,6 +25,7 @@ from agent.models import Thread
 from agent.registry import default_provider_name, provider_named, registry, toolless_problems
 from agent.store import OrmStore
 from agent.store.base import CAPABILITIES, REQUIRED
+from agent.store.companions import remembers_tokens
 
 Apps = Sequence[AppConfig] | None
 Check = Callable[[AgentSettings], Iterator[CheckMessage]]
@@ -87,7 +88,7 @@ def check_store(settings: AgentSettings) -> Iterator[CheckMessage]:
         yield Error("Without the capabilities runs and journal the runner must be 'inline'.", id="agent.E022")
     if settings.sink == "database" and "frames" not in capabilities:
         yield Error("The sink 'database' needs a store with the capability frames.", id="agent.E024")
-    if "confirm_tokens" not in capabilities:
+    if not remembers_tokens(store):
         yield checks.Warning("A confirm token may be used again until it expires.", id="agent.W011")
     if "idempotency" not in capabilities:
         yield checks.Warning("The store ignores the header Idempotency-Key.", id="agent.W012")

@@ -19,6 +19,7 @@ from agent.errors import ConfirmTokenError
 from agent.flows import host_code
 from agent.registry import CONFIRM_FIELDS, ToolContext, ToolDefinition
 from agent.store import get_store, in_store
+from agent.store.companions import token_store
 
 Hook = Callable[[Any, ToolContext], object]
 
@@ -77,13 +78,11 @@ def _same(answer: object) -> object:
 
 def _claimed(claim: Claim, token: str, expires_at_ms: int) -> bool:
     """Use the token up; a store that cannot remember lets it be used until it expires."""
-    store = get_store()
-    if "confirm_tokens" not in store.capabilities:
-        return True
-    return store.claim_token(hash_of(token), claim.actor_ref, claim.tool, expires_at_ms)
+    kept = token_store(get_store())
+    return kept is None or kept.claim_token(hash_of(token), claim.actor_ref, claim.tool, expires_at_ms)
 
 
 def _released(token: str) -> None:
-    store = get_store()
-    if "confirm_tokens" in store.capabilities:
-        store.release_token(hash_of(token))
+    kept = token_store(get_store())
+    if kept is not None:
+        kept.release_token(hash_of(token))

@@ -10,6 +10,7 @@ from agent.conf import agent_settings
 from agent.domain.clock import epoch_ms
 from agent.sinks import get_sink
 from agent.store import get_store
+from agent.store.companions import token_store
 
 KEY_HOURS = 24
 JOURNALS_AT_ONCE = 50_000  # runs; what is left of a long history waits for the next time
@@ -52,9 +53,8 @@ def purge_deleted_threads(before: datetime) -> int:
 
 def _purge_tokens() -> int:
     store = get_store()
-    if "confirm_tokens" not in store.capabilities:
-        return 0
-    return store.purge_expired_tokens(epoch_ms(store.clock()))
+    kept = token_store(store)
+    return 0 if kept is None else kept.purge_expired_tokens(epoch_ms(store.clock()))
 
 
 def _purge_journals() -> int:

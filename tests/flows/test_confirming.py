@@ -19,6 +19,7 @@ from agent.domain.confirm_tokens import hash_of
 from agent.domain.model_calls import ModelRequest
 from agent.errors import ConfirmTokenError, Invalid, NotFound, ToolError
 from agent.flows.confirmed_calls import call_confirmed
+from agent.flows.upkeep import purge
 from agent.models import ConfirmToken
 from agent.providers.scripted import ScriptedReply, call
 from agent.registry import Registry, Tool, ToolContext, agent, isolated_registry, tool
@@ -143,6 +144,19 @@ def test_a_store_that_cannot_remember_lets_it_be_used_until_it_expires(world: Wo
     with override_settings(AGENT={"STORE": lesser}):
         seen = world.call(year=2026)
         assert [world.again(seen, year=2026) for _ in range(2)] == [2026, 2026]
+
+
+def test_a_store_may_name_who_remembers_in_its_stead(world: World) -> None:
+    members = {
+        "capabilities": OrmStore.capabilities - {"confirm_tokens"},
+        "confirm_tokens": "agent.testing.InMemoryConfirmTokens",
+    }
+    with override_settings(AGENT={"STORE": type("Lesser", (OrmStore,), members)}):
+        seen = world.call(year=2026)
+        assert world.again(seen, year=2026) == 2026
+        assert refused(lambda: world.again(seen, year=2026)) == "used"
+        get_store().clock = lambda: timezone.now() + timedelta(seconds=901)
+        assert (purge().tokens, ConfirmToken.objects.count()) == (1, 0)
 
 
 def test_only_an_open_confirmed_tool_is_called_and_only_with_its_arguments(world: World) -> None:
