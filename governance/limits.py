@@ -9,11 +9,11 @@ from agent.actors import DjangoBackgroundResolver
 from agent.conf import agent_settings
 from agent.domain.actor import Actor
 from agent.errors import NotFound
+from agent.models.tenants import Tenants
 from agent.spi import QuotaPolicy
-from governance.scope import Scope
 
 
-def report_of(ref: str, tenants: Scope) -> Mapping[str, Any]:
+def report_of(ref: str, tenants: Tenants) -> Mapping[str, Any]:
     """The report of a person, empty where no quota is set; `NotFound` for one of another tenant."""
     if agent_settings().quota is None:
         return {"windows": []}

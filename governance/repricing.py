@@ -14,6 +14,7 @@ from agent.db import one_writer
 from agent.domain.pricing import row_cost
 from agent.errors import Invalid
 from agent.models import UsageEntry
+from agent.models.tenants import Tenants, within
 from agent.store import get_store
 from governance.days import today
 from governance.models import RepriceAudit
@@ -32,6 +33,7 @@ class Repricing:
     end: datetime | None = None
     model_id: str | None = None
     include_estimated: bool = False
+    tenants: Tenants = None  # whose rows; None: everybody's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +76,7 @@ def _batches(order: Repricing) -> Iterator[list[int]]:
 
 
 def _candidates(order: Repricing) -> QuerySet[UsageEntry]:
-    rows = UsageEntry.objects.using(database()).filter(reported_cost_nanos=None)
+    rows = UsageEntry.objects.using(database()).filter(within(order.tenants), reported_cost_nanos=None)
     if not order.include_estimated:
         rows = rows.unpriced()
     if order.start is not None:

@@ -10,9 +10,9 @@ from typing import Any
 from channels.layers import BaseChannelLayer
 
 from agent.api.sse import PING, event
+from agent.models.tenants import Tenants
 from agent.signals import Event, happened
 from agent.sinks.broadcast import GROUP, shared_layer
-from governance.scope import Scope
 
 SILENCE = 15  # seconds until a stream without news says that it is there
 AHEAD = 200  # events that a slow watcher may be behind; then it misses the oldest
@@ -20,7 +20,7 @@ AHEAD = 200  # events that a slow watcher may be behind; then it misses the olde
 News = Mapping[str, Any]  # {event, ts, payload}, as on every other wire
 
 
-async def tail(tenants: Scope, *, silence: float) -> AsyncGenerator[News | None, None]:
+async def tail(tenants: Tenants, *, silence: float) -> AsyncGenerator[News | None, None]:
     """Events of these tenants as they happen; None after each `silence` seconds without one."""
     layer = shared_layer()
     source = _of_this_process() if layer is None else _of_all(layer)
@@ -38,7 +38,7 @@ async def tail(tenants: Scope, *, silence: float) -> AsyncGenerator[News | None,
                 yield news
 
 
-async def event_parts(tenants: Scope) -> AsyncGenerator[bytes, None]:
+async def event_parts(tenants: Tenants) -> AsyncGenerator[bytes, None]:
     """The same as server-sent events: `open`, then `news` as they come, with pings in their silences."""
     yield event("open", {})
     async for news in tail(tenants, silence=SILENCE):

@@ -22,6 +22,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agent.admin.columns import Column, Named
+from agent.admin.scope import scope_of
+from agent.models.tenants import Tenants, within
 
 if TYPE_CHECKING:
     BasePaginator = Paginator[models.Model]
@@ -93,6 +95,7 @@ class ReadOnlyAdmin(BaseAdmin):
     text: ClassVar[frozenset[str]] = frozenset()
     columns: ClassVar[Sequence[str | Named]] = ()
     opened_by: ClassVar[Sequence[str]] = ()  # permissions of another meaning that open the table too
+    tenant: ClassVar[str] = "tenant_ref"  # where it stands whose a row is; empty: in no column
     stand_ins: ClassVar[Mapping[str, Named]] = {}  # shown in place of a column of text
     # Tables with rows that belong to a row of this one: which, and by which of its columns.
     related: ClassVar[Sequence[tuple[type[models.Model], str]]] = ()
@@ -177,6 +180,14 @@ class ReadOnlyAdmin(BaseAdmin):
         return reverse(name, current_app=self.admin_site.name)
 
     # ---- what is found ------------------------------------------------------------------------------------------
+
+    def get_queryset(self, request: HttpRequest) -> Rows:
+        """The rows of the tenants that this request may see: any other one is unknown, in the list and as a page."""
+        return super().get_queryset(request).filter(self.of_tenants(scope_of(request)))
+
+    def of_tenants(self, tenants: Tenants) -> Q:
+        """Rows of which it cannot be said whose they are, are for those alone who may see every tenant's."""
+        return within(tenants, self.tenant) if self.tenant or tenants is None else Q(pk__in=[])
 
     def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         return BoundedChangeList

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models
+from django.db.models import Q
 from django.http import HttpRequest
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -30,6 +31,7 @@ from agent.models import (
     ToolCall,
     UsageEntry,
 )
+from agent.models.tenants import Tenants, within
 
 
 class ToolCallStatusFilter(WordFilter):
@@ -56,6 +58,13 @@ class UnpricedFilter(WordFilter):
         return queryset.filter(cost_nanos=None) if self.value() == "no" else queryset
 
 
+def _by(owner: type[Thread | Run], column: str, tenants: Tenants) -> Q:
+    """Rows that hold the id of what a tenant owns, in a plain column."""
+    if tenants is None:
+        return Q()
+    return Q(**{f"{column}__in": owner._default_manager.filter(within(tenants)).values("pk")})
+
+
 def untitled(row: Thread) -> str:
     return gettext("Conversation %(id)s") % {"id": row.id[:8]}
 
@@ -76,6 +85,7 @@ class ThreadAdmin(ReadOnlyAdmin):
 
 
 class MessageAdmin(ReadOnlyAdmin):
+    tenant = "thread__tenant_ref"
     text = frozenset(
         {
             "content",
@@ -103,6 +113,7 @@ class ToolCallAdmin(ReadOnlyAdmin):
 
 
 class ThreadSummaryAdmin(ReadOnlyAdmin):
+    tenant = "thread__tenant_ref"
     text = frozenset({"text"})
     columns = ("id", "thread_id", "up_to_seq", "model_id", "updated_at")
     search_fields = ("id", "thread_id")
@@ -114,6 +125,7 @@ class ThreadSummaryAdmin(ReadOnlyAdmin):
 
 
 class QueuedMessageAdmin(ReadOnlyAdmin):
+    tenant = "thread__tenant_ref"
     text = frozenset({"content", "attachments", "page_context", "ui_capabilities", "host_context"})
     columns = ("id", "thread_id", "position", "actor_ref", "agent_name", "interrupt", "created_at")
     search_fields = ("id", "thread_id")
@@ -124,8 +136,12 @@ class IdempotencyKeyAdmin(ReadOnlyAdmin):
     columns = ("id", "actor_ref", "thread_id", "run_id", "created_at")
     search_fields = ("id", "actor_ref")
 
+    def of_tenants(self, tenants: Tenants) -> Q:
+        return _by(Thread, "thread_id", tenants)
+
 
 class RunStepAdmin(ReadOnlyAdmin):
+    tenant = "run__tenant_ref"
     text = frozenset({"payload"})
     columns = ("id", "run_id", "position", "name", "created_at")
     search_fields = ("run_id",)
@@ -135,6 +151,9 @@ class StreamFrameAdmin(ReadOnlyAdmin):
     text = frozenset({"frame", "error"})
     columns = ("id", "run_id", "seq", "created_at_ms")
     search_fields = ("run_id",)
+
+    def of_tenants(self, tenants: Tenants) -> Q:
+        return _by(Run, "run_id", tenants)
 
 
 class UsageEntryAdmin(ReadOnlyAdmin):
@@ -175,6 +194,9 @@ class ModelPriceAdmin(ReadOnlyAdmin):
     ordering = ("model_id", "-effective_from")
     search_fields = ("id", "model_id")
 
+    def of_tenants(self, tenants: Tenants) -> Q:
+        return Q()  # a price is that of the whole site
+
 
 class ActionProposalAdmin(ReadOnlyAdmin):
     text = frozenset({"create_fingerprint", "proposal"})
@@ -195,6 +217,7 @@ class ActionProposalAdmin(ReadOnlyAdmin):
 
 
 class ConfirmTokenAdmin(ReadOnlyAdmin):
+    tenant = ""
     columns = ("hash", "actor_ref", "tool", "expires_at_ms")
     ordering = ("-expires_at_ms", "-pk")
     search_fields = ("hash",)
@@ -204,6 +227,12 @@ class MemoryFactAdmin(ReadOnlyAdmin):
     text = frozenset({"key", "text"})
     columns = ("id", "scope", "key", "origin_author", "pinned", "updated_at")
     search_fields = ("id", "scope")
+
+    def of_tenants(self, tenants: Tenants) -> Q:
+        """What a tenant shares is that tenant's; whose a person's memory is does not stand in it."""
+        if tenants is None:
+            return Q()
+        return Q(scope__in=[f"tenant:{tenant}" for tenant in tenants if tenant is not None])
 
 
 class StagedAttachmentAdmin(ReadOnlyAdmin):

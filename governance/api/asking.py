@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from rest_framework.request import Request
 
+from agent.admin.scope import scope_of
 from agent.api.parsing import limit_of
 from agent.errors import Invalid
 from governance.days import DayRange, parse_day
@@ -14,7 +15,6 @@ from governance.permissions import TEXT
 from governance.queries import Ask, Selection
 from governance.queries.paging import PAGE_DEFAULT, PAGE_MOST
 from governance.queries.selection import WIRE
-from governance.scope import scope_of
 
 DAYS = ("fromDay", "toDay")
 PAGING = ("page", "limit", "cursor")

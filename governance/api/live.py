@@ -7,13 +7,13 @@ from django.http import HttpResponseBase
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 
+from agent.admin.scope import scope_of
 from agent.api.docs import SENTENCES
 from agent.api.shapes import ErrorShape
 from agent.api.sse import stream_response
 from agent.errors import NotSupported
 from governance.api.base import ConsoleView
 from governance.permissions import RELIABILITY
-from governance.scope import scope_of
 from governance.tail import event_parts
 
 NEWS = {

@@ -13,6 +13,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from agent.admin.scope import scope_of
 from agent.api.parsing import query_text, read_body
 from agent.domain.clock import wire_time
 from agent.domain.commands import NewPrice
@@ -24,7 +25,6 @@ from agent.store import get_store
 from governance.api.base import ConsoleView, operation
 from governance.limits import report_of
 from governance.permissions import CHANGE_PRICES, PRICES, SPEND
-from governance.scope import scope_of
 from governance.wire import schema
 
 Shape = serializers.Serializer[dict[str, Any]]

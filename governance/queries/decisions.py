@@ -15,11 +15,12 @@ from agent.domain.proposals import Proposal
 from agent.domain.states import Decision
 from agent.errors import Invalid
 from agent.models import ActionProposal, Thread, ToolCall
+from agent.models.tenants import within
 from governance.base import genuine_calls
 from governance.days import Span
 from governance.queries.paging import COUNTED, LATEST_DEFAULT, LATEST_MOST, Ask, Field, Order, Where, narrowed
 from governance.queries.records import ApprovalRow, DecisionRow
-from governance.queries.selection import Selection, within
+from governance.queries.selection import Selection
 from governance.queries.usage import cost_fields, costs_by
 from governance.queries.values import Page
 from governance.reading import one_view

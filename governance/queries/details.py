@@ -6,9 +6,10 @@ from django.db.models import Q
 
 from agent.errors import NotFound
 from agent.models import Run, Thread, ToolCall, UsageEntry
+from agent.models.tenants import within
 from governance.queries import runs, tools
 from governance.queries.records import RunDetail
-from governance.queries.selection import Selection, within
+from governance.queries.selection import Selection
 from governance.queries.spend import spend_of
 from governance.queries.threads import head
 from governance.queries.usage import COLUMNS, usage_rows, whole_cost

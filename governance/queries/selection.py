@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from django.db.models import Q
 
 from agent.domain.text import is_exact
 from agent.errors import Invalid
+from agent.models.tenants import Tenants, within
 from governance.days import DayRange
 
 NONE = "(none)"  # matches what is absent
@@ -32,7 +33,7 @@ class Selection:
 
     range: DayRange
     filters: Mapping[str, Value] = field(default_factory=dict)
-    tenants: Collection[Value] | None = None
+    tenants: Tenants = None
     text: bool = True  # whether the asker may read what people and models said
 
     @classmethod
@@ -41,7 +42,7 @@ class Selection:
         days: DayRange,
         filters: Mapping[str, str] | None = None,
         *,
-        tenants: Collection[Value] | None = None,
+        tenants: Tenants = None,
         text: bool = True,
     ) -> Selection:
         """Filters as texts, `(none)` for what is absent; `Invalid` names one that does not exist."""
@@ -81,11 +82,3 @@ def value_of(name: str, text: str) -> Value:
 
 def equals(column: str, value: Value) -> Q:
     return Q(**{f"{column}__isnull": True}) if value is None else Q(**{column: value})
-
-
-def within(tenants: Collection[Value] | None, column: str = "tenant_ref") -> Q:
-    """Rows of these tenants; of all of them for None, of nobody for an empty list."""
-    if tenants is None:
-        return Q()
-    named = Q(**{f"{column}__in": [tenant for tenant in tenants if tenant is not None]})
-    return named | Q(**{f"{column}__isnull": True}) if None in tenants else named

@@ -9,11 +9,12 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from agent.errors import NotFound
 from agent.models import Message, Run, Thread, ToolCall, UsageEntry
+from agent.models.tenants import within
 from governance.base import genuine_calls
 from governance.queries import runs
 from governance.queries.paging import LATEST_DEFAULT, LATEST_MOST, Ask, Field, Order, Where, narrowed, page_of
 from governance.queries.records import MessageRow, RunRow, ThreadDetail, ThreadHead, ThreadRow
-from governance.queries.selection import Selection, within
+from governance.queries.selection import Selection
 from governance.queries.spend import spend_of
 from governance.queries.usage import cost_fields, costs_by, whole_cost
 from governance.queries.values import Page, Spend

@@ -77,3 +77,12 @@ def test_one_person_is_shown_with_what_is_left_of_the_limits(finance: Client, se
     assert "Limit of the month $2.00 of $40.00" in page
     assert "110 of 1,000 tokens" in page
     assert "Limit of" not in text(finance, PEOPLE)
+
+
+def test_a_person_of_no_tenant_of_ours_is_shown_without_limits(finance: Client, settings: Any) -> None:  # noqa: ANN401
+    """The site may not know who that was: the account is deleted, its ledger rows are not."""
+    settings.AGENT = {"QUOTA": {"day": {"usd": 5}}, "CONSOLE_SCOPE": "tests.console.test_shell.only_north"}
+    entry(timezone.now(), actor_ref="gone", tenant_ref="north")
+    page = text(finance, PEOPLE, actor="gone")
+    assert "1 person" in page
+    assert "Limit of" not in page

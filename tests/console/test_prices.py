@@ -91,6 +91,16 @@ def test_pricing_again_first_says_what_it_would_do_and_then_does_it(keeper: Clie
     assert RepriceAudit.objects.get().reason == "the price came late"
 
 
+def test_who_sees_one_tenant_prices_its_rows_alone(keeper: Client, settings: Any) -> None:  # noqa: ANN401
+    settings.AGENT = {"CONSOLE_SCOPE": "tests.console.test_shell.only_north"}
+    mine, theirs = (entry(estimated_cost_nanos=None, tenant_ref=tenant) for tenant in ("north", "south"))
+    price("m")
+    assert "1 row would change" in keeper.post(PRICES, AGAIN).content.decode()
+    keeper.post(PRICES, AGAIN | {"sure": "1"})
+    assert UsageEntry.objects.get(pk=mine.pk).cost_nanos == 120_000
+    assert UsageEntry.objects.get(pk=theirs.pk).cost_nanos is None
+
+
 @pytest.mark.parametrize("wrong", [{"reason": ""}, {"include_estimated": "1"}, {"from_day": "2026-06-01"}])
 def test_an_order_that_is_not_whole_changes_nothing(keeper: Client, wrong: dict[str, str]) -> None:
     entry(estimated_cost_nanos=None)

@@ -11,8 +11,9 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from agent.errors import Invalid
+from agent.models.tenants import Tenants
 from governance.days import ONE_DAY, DayRange, parse_day, today
-from governance.queries.selection import WIRE, Selection, Value, value_of
+from governance.queries.selection import WIRE, Selection, value_of
 
 FROM, TO = DAYS = ("fromDay", "toDay")
 EXPORT = ("format", "table")  # which table as a file
@@ -48,7 +49,7 @@ class Asked:
             own={name: given[name] for name in own if name in given},
         )
 
-    def selection(self, tenants: Collection[Value] | None, *, text: bool) -> Selection:
+    def selection(self, tenants: Tenants, *, text: bool) -> Selection:
         """The same for the queries, within what the asker may see."""
         filters = {WIRE[name]: value for name, value in self.filters.items()}
         return Selection.of(self.days, filters, tenants=tenants, text=text)

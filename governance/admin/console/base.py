@@ -17,6 +17,7 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, Ht
 from django.template.response import TemplateResponse
 from django.urls import NoReverseMatch, URLPattern, path, reverse
 
+from agent.admin.scope import scope_of
 from agent.errors import AgentError, Invalid, NotAllowed, NotFound
 from governance.admin.console.asked import LABELS, Asked, presets
 from governance.admin.console.navigation import SCREENS, screens_of
@@ -24,7 +25,6 @@ from governance.export import Export, csv_response
 from governance.permissions import EXPORT, TEXT, hidden_costs
 from governance.queries.selection import Selection
 from governance.reading import one_view
-from governance.scope import scope_of
 
 if TYPE_CHECKING:
     BaseAdmin = admin.ModelAdmin[models.Model]

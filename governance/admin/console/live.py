@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern, path
 from django.utils.translation import gettext
 
+from agent.admin.scope import scope_of
 from agent.api.sse import stream_response
 from governance.admin.console import words
 from governance.admin.console.base import Load, Screen, Visit
@@ -17,7 +18,6 @@ from governance.admin.console.parts import Answer, Card, Said, Table
 from governance.admin.console.run_table import runs_table
 from governance.queries.live import open_runs
 from governance.queries.runs import recent_runs
-from governance.scope import scope_of
 from governance.tail import event_parts
 
 SHOWN = 50

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from agent.conf import agent_settings
 from agent.domain.commands import NewPrice
+from agent.models.tenants import Tenants
 from governance.days import DayRange
 from governance.repricing import Repricing
 
@@ -80,7 +81,7 @@ class RepriceForm(forms.Form):
             self.add_error("to_day", gettext("Both days, or none for every unpriced row."))
         return said
 
-    def order(self, by: str) -> Repricing:
+    def order(self, by: str, tenants: Tenants) -> Repricing:
         said = self.cleaned_data
         span = DayRange.of(said["from_day"], said["to_day"]).span if said["from_day"] else None
         return Repricing(
@@ -90,6 +91,7 @@ class RepriceForm(forms.Form):
             end=None if span is None else span.end,
             model_id=said["only_model"] or None,
             include_estimated=said["include_estimated"],
+            tenants=tenants,
         )
 
 

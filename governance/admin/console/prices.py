@@ -96,7 +96,7 @@ class PricesScreen(Screen):
         form = RepriceForm(visit.request.POST)
         if not form.is_valid():
             return self._again(visit, repricing=Act(form=form))
-        order, sure = form.order(str(visit.request.user.pk)), "sure" in visit.request.POST
+        order, sure = form.order(str(visit.request.user.pk), visit.selection.tenants), "sure" in visit.request.POST
         try:
             done = reprice(order, dry_run=not sure)
         except Invalid as error:
