@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from agent.registry import (
         Confirm,
         Described,
+        FollowUps,
         OfferContext,
         Preflight,
         Presentation,
@@ -66,6 +67,7 @@ _HOME = {
     "window_history": "agent.history",
     "Confirm": "agent.registry",
     "Described": "agent.registry",
+    "FollowUps": "agent.registry",
     "OfferContext": "agent.registry",
     "Preflight": "agent.registry",
     "Presentation": "agent.registry",
@@ -90,6 +92,7 @@ __all__ = [
     "Decided",
     "DecisionVocabulary",
     "Described",
+    "FollowUps",
     "History",
     "HistoryPolicy",
     "HistoryPolicyContext",

@@ -179,6 +179,20 @@ class ModelNoOutput(RunFailed):
     message = "The model gave no answer."
 
 
+class OutputRejected(RunFailed):
+    """An output processor refused what the model said."""
+
+    code = "output_rejected"
+    message = "The answer was held back."
+
+
+class StructuredOutputInvalid(RunFailed):
+    """The answer could not be brought into its form, also not after the repairs."""
+
+    code = "structured_output_invalid"
+    message = "The answer could not be brought into the form that is asked for."
+
+
 class StreamFailed(AgentError):
     """A followed run ended as failed; raised after the replay of its frames."""
 

@@ -11,6 +11,7 @@ from agent.domain.actor import Actor, Owner
 from agent.domain.approvals import ApprovalThread, Requirement
 from agent.domain.history import HistoryPolicy
 from agent.domain.model_calls import FrameEmitter, Json, ModelRequest, Reply
+from agent.domain.processing import InputPrompt, ProcessorContext, Verdict
 
 __all__ = [
     "ActionTool",
@@ -18,7 +19,9 @@ __all__ = [
     "ApprovalPolicy",
     "BackgroundActorResolver",
     "HistoryPolicy",
+    "InputProcessor",
     "ModelProvider",
+    "OutputProcessor",
     "QuotaPolicy",
 ]
 
@@ -91,3 +94,25 @@ class Contributor(Protocol):
     """A part of the system prompt; None leaves it out."""
 
     def __call__(self, context: Any) -> str | None | Awaitable[str | None]: ...  # noqa: ANN401 - a PromptContext
+
+
+class InputProcessor(Protocol):
+    """Derives what a model is shown from what it would be shown; None leaves it as it is. Nothing stored changes.
+
+    Texts, arguments and outputs may differ. Messages may not come, go or change places.
+    """
+
+    def __call__(
+        self, prompt: InputPrompt, context: ProcessorContext, /
+    ) -> InputPrompt | None | Awaitable[InputPrompt | None]: ...
+
+
+class OutputProcessor(Protocol):
+    """Judges a text before anybody sees it.
+
+    Optional attributes: `incremental` (True: it is a plain function, and of any beginning of a text it changes only
+    the last `lookback` characters once more comes) and `lookback` (64). Where every processor of an agent is
+    incremental, its text is streamed that many characters late; else it is held until it is whole.
+    """
+
+    def __call__(self, text: str, context: ProcessorContext, /) -> Verdict | Awaitable[Verdict]: ...

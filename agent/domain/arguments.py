@@ -9,6 +9,7 @@ from agent.domain.model_calls import Json
 from agent.errors import Invalid
 
 RAW = "__raw"  # stands alone for arguments that are not JSON
+FENCE = "```"
 DEEPEST = 100  # levels; what is stored is read again on stacks of any depth
 
 
@@ -24,6 +25,15 @@ def read_arguments(text: str) -> Json:
 def kept_arguments(value: Json) -> Json:
     """Arguments that somebody else has read; `{"__raw": ...}` where JSON cannot say them."""
     return value if _is_kept(value) else {RAW: _in_words(value)}
+
+
+def without_fence(text: str) -> str:
+    """A JSON text without the code fence that models like to put around it."""
+    stripped = text.strip()
+    if not (stripped.startswith(FENCE) and stripped.endswith(FENCE) and len(stripped) >= 2 * len(FENCE)):
+        return stripped
+    inner = stripped[len(FENCE) : -len(FENCE)]
+    return inner.removeprefix("json").strip()
 
 
 def raw_text(value: Json) -> str | None:

@@ -22,8 +22,13 @@ from agent.store.base import AgentStore
 Told = Mapping[str, Any]  # the payload of `llm:<step>`
 
 
-def record_answer(store: AgentStore, run: Run, answer: Answer, *, step: int, run_attempt: int, provider: str) -> Told:
-    """The rows of a finished model call, and the payload of `llm:<step>`: ledger first, then the message."""
+def record_answer(
+    store: AgentStore, run: Run, answer: Answer, *, step: int, run_attempt: int, provider: str, gated: bool = False
+) -> Told:
+    """The rows of a finished model call, and the payload of `llm:<step>`: ledger first, then the message.
+
+    The message of a `gated` one has an id already, and is kept once it may be seen.
+    """
     if answer.broken:
         store.bump_run_retries(run.id, len(answer.broken))
     for broken in answer.broken:
@@ -34,11 +39,16 @@ def record_answer(store: AgentStore, run: Run, answer: Answer, *, step: int, run
     )
     # the message and the journal keep the same bytes: what a model is shown does not depend on which of them is read
     told: Told = as_recorded(_payload(answer, message_id, entry, provider))
-    if message_id is not None:
-        said = _message(run, told)
-        store.append_message(said)
-        events.message_stored(store, said, actor=run.actor, thread_id=run.thread_id)
+    if message_id is not None and not gated:
+        keep_answer(store, run, told)
     return told
+
+
+def keep_answer(store: AgentStore, run: Run, told: Told) -> None:
+    """Append the assistant message of an answer."""
+    said = _message(run, told)
+    store.append_message(said)
+    events.message_stored(store, said, actor=run.actor, thread_id=run.thread_id)
 
 
 def blank(answer: Answer) -> bool:
@@ -47,8 +57,9 @@ def blank(answer: Answer) -> bool:
     return not (reply.text.strip() or answer.calls or answer.ui or (reply.reasoning or "").strip())
 
 
-def blank_told(told: Told) -> bool:
-    return told["messageId"] is None
+def is_empty(told: Told) -> bool:
+    """The same of a recorded answer."""
+    return not (told["text"] or told["toolCalls"] or told.get("ui") or (told.get("reasoning") or "").strip())
 
 
 def shown_answer(told: Told, results: Sequence[Mapping[str, Any]], provider: str) -> ShownMessage:

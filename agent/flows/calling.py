@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from agent.conf import agent_settings
-from agent.domain.model_calls import ModelRequest
+from agent.domain.model_calls import Json, ModelRequest
+from agent.domain.processing import InputPrompt, with_changes
 from agent.domain.runs import Run, RunLease
 from agent.flows import ledger, prompt, spans
 from agent.flows.answers import Told, record_answer
 from agent.flows.driver import Driver
-from agent.flows.events import Work
 from agent.flows.journal import Attempt
 from agent.flows.model_call import Answer, ModelCall
 from agent.flows.opening import Opening
+from agent.flows.processors import Gate
 from agent.flows.recall import Recall
 from agent.flows.settlement import Leftovers
 from agent.flows.tools import Offered
@@ -34,14 +35,28 @@ class Calling:
         self._call: ModelCall | None = None
         self.answer: Answer | None = None
 
-    async def ask(self, step: int, attempt: Attempt, offered: Sequence[Offered], writer: FrameWriter) -> Answer:
-        """Call the model; its frames go to `writer` as they come."""
-        system, messages = self._recall.shown_to(self._provider, prompt.JOINT.join(self._opening.stages["prompt"]))
+    def prompt(self) -> InputPrompt:
+        """What the model would be shown now."""
+        system = prompt.JOINT.join(self._opening.stages["prompt"])
+        system, messages = self._recall.shown_to(self._provider, system)
+        return InputPrompt(system=system, messages=messages)
+
+    async def ask(
+        self,
+        step: int,
+        attempt: Attempt,
+        offered: Sequence[Offered],
+        *,
+        writer: FrameWriter | Gate,
+        changes: Mapping[str, Json],
+    ) -> Answer:
+        """Call the model with the prompt as it was changed; its frames go to `writer` as they come."""
+        shown = with_changes(self.prompt(), changes)
         self._call = ModelCall(
             provider=self._provider,
             request=ModelRequest(
-                system=system,
-                messages=messages,
+                system=shown.system,
+                messages=shown.messages,
                 tools=tuple(one.spec for one in offered),
                 model=self._model,
                 cancelled=self._driver.cancelled,
@@ -60,8 +75,8 @@ class Calling:
         self.answer = await spans.answered(self._run, self._call, provider=self.provider_name)
         return self.answer
 
-    def record(self, step: int) -> Told:
-        """The rows of the answer, and its payload."""
+    def record(self, step: int, *, gated: bool) -> Told:
+        """The rows of the answer, and its payload; the message of a `gated` one is kept later."""
         assert self.answer is not None
         return record_answer(
             self._store,
@@ -70,13 +85,14 @@ class Calling:
             step=step,
             run_attempt=self._lease.attempt,
             provider=self.provider_name,
+            gated=gated,
         )
 
     def forget(self) -> None:
         """What was asked is recorded."""
         self._call = self.answer = None
 
-    def leftovers(self, work: Work) -> Leftovers | None:
+    def leftovers(self) -> Leftovers | None:
         """What a call that was not recorded leaves behind for the settlement; None when there is none."""
         if self._call is None:
             return None
@@ -84,4 +100,4 @@ class Calling:
         if (done := self.answer) is not None:
             rows.append(ledger.row(self._run, done.counted, model_id=done.model_id, step_key=self._call.key))
         retries = max(0, len(self._call.broken) - 1)
-        return Leftovers(usage=rows, retries=retries, text=self._call.text, work=work)
+        return Leftovers(usage=rows, retries=retries, text=self._call.shown)

@@ -7,6 +7,7 @@ from typing import Any
 
 from agent.domain.actor import Actor
 from agent.domain.model_calls import CancelFlag, Frame
+from agent.domain.processing import ProcessorContext, Subject
 from agent.domain.proposals import Proposal
 from agent.domain.runs import Run
 from agent.flows.prompt import Persona
@@ -20,6 +21,10 @@ def for_offer(run: Run, persona: Persona | None) -> OfferContext:
 
 def for_prompt(run: Run) -> PromptContext:
     return PromptContext(**_told(run))
+
+
+def for_processor(run: Run, subject: Subject) -> ProcessorContext:
+    return ProcessorContext(**_told(run), subject=subject)
 
 
 def for_tool(

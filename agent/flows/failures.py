@@ -7,14 +7,23 @@ from typing import Any
 from agent.conf import agent_settings
 from agent.domain.redaction import redact
 from agent.domain.runs import Run
-from agent.errors import AgentError, ModelError, ModelNoOutput, OverQuota, ReplayDiverged
+from agent.errors import (
+    AgentError,
+    ModelError,
+    ModelNoOutput,
+    OutputRejected,
+    OverQuota,
+    ReplayDiverged,
+    StructuredOutputInvalid,
+)
 from agent.flows.stream import GENERIC
+
+WITH_CODES = (ModelNoOutput, OutputRejected, OverQuota, ReplayDiverged, StructuredOutputInvalid)
 
 
 def code_of(error: BaseException) -> str:
     """The code a run fails with; whatever has none of its own is `run_failed`."""
-    kept = (ModelNoOutput, OverQuota, ReplayDiverged)
-    return error.code if isinstance(error, kept) else "run_failed"
+    return error.code if isinstance(error, WITH_CODES) else "run_failed"
 
 
 def raw_text(error: BaseException) -> str:

@@ -6,23 +6,25 @@ answer and one a batch of tools; the last answer commits together with the title
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
-from agent.domain.model_calls import Frame
+from agent.domain.model_calls import Frame, Json
 from agent.domain.runs import RunLease
 from agent.errors import Cancelled, ModelNoOutput, NotFound
 from agent.flows import contexts, events, quota
-from agent.flows.answers import Told, blank, blank_told, finish_frame
+from agent.flows.answers import Told, blank, finish_frame, is_empty
 from agent.flows.call_rows import CallRows
 from agent.flows.calling import Calling
 from agent.flows.driver import Driver
 from agent.flows.ending import Ending
 from agent.flows.journal import Attempt, Journal, Unit
 from agent.flows.opening import Opening
+from agent.flows.output import Effect, Output
 from agent.flows.parking import park
+from agent.flows.processors import derive, is_input
 from agent.flows.recall import Recall
 from agent.flows.retelling import untold_by
 from agent.flows.settlement import Leftovers
@@ -34,6 +36,15 @@ from agent.store import in_store
 from agent.store.base import AgentStore
 
 T = TypeVar("T")
+
+
+class Said(NamedTuple):
+    """An answer as far as it is recorded, with what comes next: an effect, its calls, or the end."""
+
+    told: Told
+    effect: Effect | None = None
+    attempt: Attempt | None = None
+    tools: ToolStep | None = None
 
 
 class Turn:
@@ -56,6 +67,15 @@ class Turn:
             store, self.run, self._journal, definition=self._definition, recall=self._recall, driver=driver
         )
         self._calling = Calling(store, self.run, lease, opening=self._opening, recall=self._recall, driver=driver)
+        self._output = Output(
+            store,
+            self.run,
+            lease,
+            definition=self._definition,
+            stages=lambda: self._opening.stages,
+            recall=self._recall,
+            driver=driver,
+        )
         self._work, self._limits = events.Work(), quota.Limits(self.run)
         self._ending = Ending(store, self.run, lease, self._journal, recall=self._recall, work=lambda: self._work)
 
@@ -77,7 +97,8 @@ class Turn:
 
     def leftovers(self) -> Leftovers:
         """What a model call that was not recorded leaves behind for the settlement."""
-        return self._calling.leftovers(self._work) or replace(self._recall.leftovers(), work=self._work)
+        left = self._calling.leftovers() or self._output.leftovers() or self._recall.leftovers()
+        return replace(left, work=self._work)
 
     def border(self) -> None:
         """Where a run looks whether it was asked to stop; no position is spent on it."""
@@ -101,42 +122,108 @@ class Turn:
         self.border()
         ctx = contexts.for_offer(self.run, self._opening.persona)
         offered: Sequence[Offered] = await offer(self._definition, ctx=ctx)
+        attempt, changes = await self._derived(step, attempt)
         if not attempt.done:
-            answer = await self._driver.abortable(self._calling.ask(step, attempt, offered, self.writer))
+            writer = self._output.writer(self.writer)
+            asked = self._calling.ask(step, attempt, offered, writer=writer, changes=changes)
+            answer = await self._driver.abortable(asked)
             called = frozenset(call.name for call in answer.calls)
             offered = await still_open(self._definition, offered, called, ctx=ctx)
-        told, tools = await self.unit(partial(self._record_answer, step, attempt, offered))
-        return None if tools is None else await self._run_tools(step, told, tools, last=last)
+        said = await self.unit(partial(self._record_answer, step, attempt, offered))
+        while said.effect is not None and said.attempt is not None:
+            self._output.pending = said.effect
+            self.border()
+            if not said.attempt.done:
+                await self._driver.abortable(said.effect.run(said.attempt, said.told))
+            said = await self.unit(partial(self._record_effect, step, said, offered))
+        self._output.pending = None
+        return None if said.tools is None else await self._run_tools(step, said.told, said.tools, last=last)
 
-    def _record_answer(
-        self, step: int, attempt: Attempt, offered: Sequence[Offered]
-    ) -> Done[tuple[Told, ToolStep | None]]:
-        """Record the answer; without calls the run ends with it, else the first batch of calls is admitted."""
-        answer, tools, refused, before = self._calling.answer, None, list[Frame](), self._work
+    async def _derived(self, step: int, attempt: Attempt) -> tuple[Attempt, Mapping[str, Json]]:
+        """What the host's processors change in the prompt of the call, and the attempt of the call itself."""
+        if not is_input(attempt):
+            return attempt, {}
+        changes: Mapping[str, Json] = {}
+        if not attempt.done:
+            context = contexts.for_processor(self.run, "prompt")
+            asked = derive(self._definition.input_processors, self._calling.prompt(), context)
+            changes = await self._driver.abortable(asked)
+        call, changes = await in_store(self._record_changes, step, attempt, changes)
+        self.border()
+        return call, changes
+
+    def _record_changes(
+        self, step: int, attempt: Attempt, changes: Mapping[str, Json]
+    ) -> tuple[Attempt, Mapping[str, Json]]:
+        with self._journal.unit() as unit:
+            recorded = unit.settle(attempt, dict, changes)
+            return unit.mark(f"llm:{step}"), recorded
+
+    def _record_answer(self, step: int, attempt: Attempt, offered: Sequence[Offered]) -> Done[Said]:
+        """Record the answer, with what comes after it; nothing at all in the first step fails the run."""
+        answer, before = self._calling.answer, self._work
+        empty = blank(answer) if answer is not None else is_empty(attempt.payload())
+        calls = bool(answer.calls if answer is not None else attempt.payload()["toolCalls"])
 
         def record(unit: Unit) -> Told:
-            told = cast(Told, unit.settle(attempt, self._calling.record, step))
+            told = cast(Told, unit.settle(attempt, partial(self._calling.record, gated=self._output.is_gated), step))
             self._work = before.and_answer(told["usage"])
             return told
 
-        calls = answer.calls if answer is not None else attempt.payload()["toolCalls"]
-        if calls:
-            with self._journal.unit() as unit:
-                told = record(unit)
-                tools = self._tool_step(told, offered)
-                refused = untold_by(unit, tools.go_on(unit))
-        elif step == 0 and (blank(answer) if answer is not None else blank_told(attempt.payload())):
+        if empty and step == 0:
             with self._journal.unit() as unit:
                 record(unit)
             self._calling.forget()
             raise ModelNoOutput
-        else:
-            told = self._closing(record, appends=answer is not None and not blank(answer))
+        effect = self._output.first(step, self.writer, over=not (empty or calls))
+        appends = answer is not None and not empty and not self._output.is_gated
+        done = self._recorded(record, effect, offered if calls else None, appends=appends)
         self._calling.forget()
-        self._opening.taken_ids.update(call["providerCallId"] for call in told["toolCalls"])
-        if tools is None:
-            return Done((told, None), [finish_frame(told), *self._ending.frames], ended=True)
-        return Done((told, tools), refused)
+        self._opening.taken_ids.update(call["providerCallId"] for call in done.result.told["toolCalls"])
+        return done
+
+    def _record_effect(self, step: int, said: Said, offered: Sequence[Offered]) -> Done[Said]:
+        """Record what followed the answer, with what comes after that; a refusal fails the run."""
+        effect, attempt = said.effect, said.attempt
+        assert effect is not None
+        assert attempt is not None
+        found = attempt.payload() if attempt.done else effect.found
+        told, shown = effect.told(said.told, found), list[Frame]()
+
+        def record(unit: Unit) -> Told:
+            payload = unit.settle(attempt, effect.record, said.told)
+            shown.extend(untold_by(unit, effect.frames(payload)))
+            return effect.told(said.told, payload)
+
+        if (failure := self._output.failure(effect, found)) is not None:
+            with self._journal.unit() as unit:
+                record(unit)
+            self._output.pending = None
+            raise failure
+        calls = bool(told["toolCalls"])
+        after = self._output.after(effect, found, step=step, over=not (calls or is_empty(told)))
+        return self._recorded(record, after, offered if calls else None, shown=shown)
+
+    def _recorded(
+        self,
+        record: Callable[[Unit], Told],
+        effect: Effect | None,
+        offered: Sequence[Offered] | None,
+        *,
+        appends: bool = False,
+        shown: Sequence[Frame] = (),
+    ) -> Done[Said]:
+        """Record with what comes after it: an effect, the first batch of calls (`offered`), or the end of the run."""
+        if effect is None and offered is None:
+            told = self._closing(record, appends=appends)
+            return Done(Said(told), [*shown, finish_frame(told), *self._ending.frames], ended=True)
+        with self._journal.unit() as unit:
+            told = record(unit)
+            if effect is not None:
+                return Done(Said(told, effect, unit.mark(effect.name, counted=effect.counted)), shown)
+            assert offered is not None
+            tools = self._tool_step(told, offered)
+            return Done(Said(told, tools=tools), [*shown, *untold_by(unit, tools.go_on(unit))])
 
     async def _run_tools(self, step: int, told: Told, tools: ToolStep, *, last: bool) -> Attempt | None:
         next_attempt, over = None, False
@@ -177,6 +264,7 @@ class Turn:
             return self._ending.close(record, appends=appends)
         except Cancelled:
             self._calling.forget()
+            self._output.pending = None
             raise
 
     def _tool_step(self, told: Told, offered: Sequence[Offered]) -> ToolStep:

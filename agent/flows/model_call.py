@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from agent.domain import frames
 from agent.domain.arguments import kept_arguments
@@ -15,7 +16,6 @@ from agent.domain.model_calls import Frame, ModelRequest, Reply, ReplyCall, Usag
 from agent.domain.shortening import shortened
 from agent.errors import Cancelled, ModelError
 from agent.flows.ledger import Broken, Counted, count_broken, count_reply
-from agent.sinks.writer import FrameWriter
 from agent.spi import ModelProvider
 
 RETRY_SECONDS = 0.5  # before retry n: 0.5 x 2^(n-1)
@@ -50,6 +50,12 @@ class Answer:
     is_shortened: bool
 
 
+class Writer(Protocol):
+    """Where the frames of a call go; one that has `released` holds text back."""
+
+    def write(self, frame: Frame) -> None: ...
+
+
 class Unheard:
     """The writer of a call that nobody follows."""
 
@@ -67,7 +73,7 @@ class ModelCall:
 
     provider: ModelProvider
     request: ModelRequest
-    writer: FrameWriter | Unheard
+    writer: Writer
     step: int
     key: str  # the step's name, under which its ledger rows stand
     kinds: Mapping[str, str]  # tool name -> kind, as offered
@@ -118,6 +124,11 @@ class ModelCall:
     def text(self) -> str:
         """What the unfinished attempt has shown so far."""
         return "".join(self._texts)
+
+    @property
+    def shown(self) -> str:
+        """The part of it that followers have seen: a gate lets less pass than it takes."""
+        return getattr(self.writer, "released", self.text)
 
     def _begin(self, tries: int) -> None:
         for gathered in (self._ids, self._announced, self._ui, self._texts):

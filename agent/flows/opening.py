@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 
 from agent.domain.clock import wire_time
 from agent.domain.runs import Run
-from agent.flows import contexts, events, prompt
+from agent.flows import contexts, events, processors, prompt
 from agent.flows.driver import Driver
 from agent.flows.intake import Intake
 from agent.flows.journal import Attempt, Journal, Unit
@@ -102,7 +102,7 @@ class Opening:
         unit.start = prompt.start_of(self._run, digest)
         unit.write("persist:run:start", self._started, digest)
         if "intake" not in self.stages:
-            self._first = unit.mark("llm:0")
+            self._first = processors.mark(unit, 0, self.stages)
 
     def _started(self, digest: str) -> dict[str, Any]:
         events.run_started(self._store, self._run, attempt=self._journal.lease.attempt)
@@ -120,7 +120,7 @@ class Opening:
     def _go_on_asking(self, intake: Intake) -> Done[Attempt | None]:
         with self._journal.unit() as unit:
             asked = intake.go_on(unit)
-            return Done(unit.mark("llm:0") if intake.is_over else None, asked)
+            return Done(processors.mark(unit, 0, self.stages) if intake.is_over else None, asked)
 
 
 def _never() -> None:

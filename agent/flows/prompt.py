@@ -12,7 +12,7 @@ from agent.conf import agent_settings
 from agent.db import in_tool
 from agent.domain.commands import RunStart
 from agent.domain.runs import Run
-from agent.registry import AgentDefinition, PromptContext, registry
+from agent.registry import AgentDefinition, PromptContext, json_schema, registry
 
 JOINT = "\n\n"
 STAGES = "run:prompt-stages"
@@ -88,7 +88,23 @@ def stages(definition: AgentDefinition, run: Run, parts: list[str], *, answered:
     steps = definition.max_steps or agent_settings().max_steps
     told = {"prompt": parts, "maxSteps": steps, "model": run.model_id, "terminalTools": terminal}
     asked = {"intake": intake.asked()} if intake is not None and intake.is_due(answered=answered) else {}
-    return told | asked | ({"quota": True} if agent_settings().quota is not None else {})
+    return told | asked | _output(definition) | ({"quota": True} if agent_settings().quota is not None else {})
+
+
+def _output(definition: AgentDefinition) -> dict[str, Any]:
+    """What is done to what a model is shown and to what it says."""
+    kind, wanted = definition.output_type, definition.follow_ups
+    told = {
+        "inputProcessors": [_name_of(each) for each in definition.input_processors],
+        "outputProcessors": [_name_of(each) for each in definition.output_processors],
+        "structured": None if kind is None else {"schema": json_schema(kind), "repairs": definition.output_repairs},
+        "followUps": None if wanted is None else wanted.count,
+    }
+    return {name: value for name, value in told.items() if value}
+
+
+def _name_of(processor: object) -> str:
+    return str(getattr(processor, "__name__", type(processor).__name__))
 
 
 def prompt_hash(parts: Sequence[str]) -> str:

@@ -11,6 +11,7 @@ from agent.conf import agent_settings
 from agent.domain.actor import Actor
 from agent.domain.runs import Run
 from agent.errors import OverQuota
+from agent.flows import processors
 from agent.flows.journal import Attempt, Unit
 from agent.spi import QuotaPolicy
 from agent.store import get_store
@@ -34,14 +35,14 @@ class Limits:
         self._run = run
         self._over: OverQuota | None = None
 
-    def next_call(self, unit: Unit, step: int, stages: Mapping[str, Any] | None) -> Attempt | None:
+    def next_call(self, unit: Unit, step: int, stages: Mapping[str, Any]) -> Attempt | None:
         """Begin the step's model call with this unit; None when a limit is reached, and `hold` raises it."""
-        if stages and stages.get("quota"):
+        if stages.get("quota"):
             blocked = unit.write(f"quota:check:{step}", self._verdict)["blocked"]
             if blocked is not None:
                 self._over = OverQuota(blocked["reason"], period=blocked["period"])
                 return None
-        return unit.mark(f"llm:{step}")
+        return processors.mark(unit, step, stages)
 
     def hold(self) -> None:
         """Raises what the last verdict said."""

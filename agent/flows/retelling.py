@@ -18,6 +18,8 @@ from agent.domain.runs import Step
 from agent.domain.snapshots import NumberedFrame
 from agent.flows.answers import Told, finish_frame
 from agent.flows.journal import Unit
+from agent.flows.processors import OUTPUT
+from agent.flows.structured import call_frames
 
 ANSWER = "llm:"
 CARDS = frozenset({"approval-requested", "approval-settled", "elicitation"})
@@ -86,7 +88,8 @@ def untold(steps: Sequence[Step], seen: Shown | None) -> list[Frame]:
         return before
     number, told = len(answers), recorded[answers[-1]]
     if seen is None:
-        seen = Shown(number, told["text"], told.get("reasoning") or "", {*_ids(told)}, finished=True)
+        text = _let_pass(told, recorded, answers[-1].removeprefix(ANSWER))
+        seen = Shown(number, text, told.get("reasoning") or "", {*_ids(told)}, finished=True)
     if seen.steps > number:
         return []  # the next step was begun in the stream, so all of this one is there
     begun = seen.steps == number
@@ -105,7 +108,7 @@ def _intake(recorded: Mapping[str, Any], seen: Shown) -> Iterator[Frame]:
 def _rest(told: Told, recorded: Mapping[str, Any], seen: Shown, step: str) -> Iterator[Frame]:
     for kind, whole, there in (
         ("reasoning", told.get("reasoning") or "", seen.reasoning),
-        ("text", told["text"], seen.text),
+        ("text", _let_pass(told, recorded, step), seen.text),
     ):
         if whole != there and whole.startswith(there):
             yield {"kind": kind, "text": whole[len(there) :]}
@@ -115,6 +118,7 @@ def _rest(told: Told, recorded: Mapping[str, Any], seen: Shown, step: str) -> It
             yield frames.tool_input_available(call["id"], call["name"], call["kind"], call["input"])
     for call in told["toolCalls"]:
         yield from _settled(call, recorded, seen)
+    yield from _structured(recorded, seen, f"structured:{step}:")
     if not seen.finished and {f"persist:tool-outputs:{step}", "persist:run:end"} & recorded.keys():
         yield finish_frame(told)
     if "persist:title" in recorded and not seen.titled:
@@ -137,6 +141,22 @@ def _settled(call: Mapping[str, Any], recorded: Mapping[str, Any], seen: Shown) 
     if call_id not in seen.settled:
         yield frames.tool_result(result_of(call, outcome))
     yield from _new(({"toolCallId": call["id"], **component} for component in outcome.get("ui") or ()), seen)
+
+
+def _let_pass(told: Told, recorded: Mapping[str, Any], step: str) -> str:
+    """The text of a step that may be seen: what the processors let pass, nothing while they have not said."""
+    if not (recorded.get("run:prompt-stages") or {}).get("outputProcessors"):
+        return str(told["text"])
+    return str((recorded.get(f"{OUTPUT}{step}") or {}).get("text", ""))
+
+
+def _structured(recorded: Mapping[str, Any], seen: Shown, tries: str) -> Iterator[Frame]:
+    """What is lacking of the value that stands as a call."""
+    for name, payload in recorded.items():
+        for frame in call_frames(payload) if name.startswith(tries) else ():
+            known = seen.announced if frame["kind"] == "tool-input-available" else seen.settled
+            if frame["id"] not in known:
+                yield frame
 
 
 def _new(components: Iterable[Mapping[str, Any]], seen: Shown) -> Iterator[Frame]:

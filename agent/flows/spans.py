@@ -11,7 +11,7 @@ import asyncio
 import hashlib
 from collections.abc import Awaitable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from agent.domain.runs import Run
@@ -28,10 +28,13 @@ except ImportError:
 else:
     INSTALLED = True
 
+T = TypeVar("T")
 Attributes = dict[str, str | bool | int | list[str]]
 
 LLM: Final = "llm.turn"
 TOOL: Final = "tool.execution"
+FOLLOW_UPS: Final = "follow-ups"
+STRUCTURED: Final = "structured-output"
 SPAN_ID: Final = (1 << 64) - 1
 FINISH: Final = {"end": "stop", "tool_calls": "tool_call", "length": "length", "filtered": "content_filter"}
 # Vendors by the prefix that our provider's model names have -> as the conventions call them.
@@ -61,6 +64,14 @@ async def answered(run: Run, call: ModelCall, *, provider: str) -> Answer:
         if span.is_recording():
             span.set_attributes(_answer(answer))
         return answer
+
+
+async def around(run: Run, name: str, work: Awaitable[T]) -> T:
+    """What the work comes to, within a span of this name."""
+    if not _recorded():
+        return await work
+    with _span(name, run, trace.SpanKind.INTERNAL, {}):
+        return await work
 
 
 async def executed(run: Run, call: Mapping[str, Any], work: Awaitable[ToolResult]) -> ToolResult:

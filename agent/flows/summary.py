@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from agent.conf import agent_settings
 from agent.domain.commands import RecordUsage, SaveSummary
 from agent.domain.history import HistoryPolicy, fingerprint_of
-from agent.domain.model_calls import ModelRequest, Reply, ShownMessage
 from agent.domain.redaction import redact
 from agent.domain.runs import Run, RunLease
 from agent.domain.states import TokensSource, UsagePurpose
 from agent.domain.summaries import HistorySummary, SummaryContext
 from agent.domain.text import is_blank
 from agent.errors import RunFailed
-from agent.flows import ledger, spans
+from agent.flows import ledger
 from agent.flows.driver import Driver
 from agent.flows.history import Carried
 from agent.flows.journal import Attempt
-from agent.flows.ledger import Broken, Counted
-from agent.flows.model_call import ModelCall, Unheard
+from agent.flows.ledger import Counted
 from agent.flows.settlement import Leftovers
-from agent.registry import provider_for
+from agent.flows.side_call import SideCall
 from agent.store.base import AgentStore
 
 STEP = "history:summarize"
@@ -45,17 +41,15 @@ class Folding:
         carried: Carried,
         driver: Driver,
     ) -> None:
-        self._store, self._run, self._lease = store, run, lease
-        self._policy, self._carried, self._driver = policy, carried, driver
-        self._repeats = 0
-        self._broken: list[Broken] = []
-        self._answered: list[Broken] = []  # asked and answered; the last one is the summary's own
+        self._store, self._run = store, run
+        self._policy, self._carried = policy, carried
+        self._calls = SideCall(run, lease, driver, key=STEP, purpose=UsagePurpose.HISTORY_SUMMARY)
         self._made: HistorySummary | None = None
         self._failed = False
 
     async def run(self, attempt: Attempt) -> None:
         """Ask the summarizer. Whatever it raises, the turn goes on without a new summary."""
-        self._repeats = self._lease.attempt - 1 if attempt.repeated else 0
+        self._calls.begin(attempt)
         try:
             self._made = await self._summarized()
         except Exception as error:
@@ -67,10 +61,10 @@ class Folding:
 
     def record(self, attempt: Attempt) -> dict[str, Any]:
         """The rows of what was made and spent, and the payload of the step."""
-        for row in (*self._extra_rows(self._broken + self._answered[:-1]), *self._own_row()):
+        for row in (*self._calls.other_rows(), *self._own_row()):
             self._store.record_usage(row)
-        if self._broken:
-            self._store.bump_run_retries(self._run.id, len(self._broken))
+        if broken := self._calls.broken:
+            self._store.bump_run_retries(self._run.id, len(broken))
         if self._failed:
             return {"text": self._carried.summary, "failed": True}
         if self._made is None:
@@ -82,57 +76,23 @@ class Folding:
 
     def leftovers(self) -> Leftovers:
         """What was spent on a summary that is not recorded."""
-        rows = self._extra_rows(self._broken + self._answered)
-        return Leftovers(usage=rows, retries=max(0, len(self._broken) - 1))
+        return self._calls.leftovers()
 
     async def _summarized(self) -> HistorySummary | None:
         summarize = getattr(self._policy, "summarize", None)
         if summarize is None:
             raise RunFailed("The history policy does not summarize any more.")
         run, carried = self._run, self._carried
-        context = SummaryContext(thread_id=run.thread_id, actor=run.actor, agent_name=run.agent_name, ask=self._ask)
+        ask = self._calls.ask
+        context = SummaryContext(thread_id=run.thread_id, actor=run.actor, agent_name=run.agent_name, ask=ask)
         made = await summarize(carried.dropped, context, carried.summary)
         if made is not None and not isinstance(made, HistorySummary):
             raise TypeError(f"summarize gave {type(made).__name__}, not HistorySummary or None")
         return made
 
-    async def _ask(self, system: str, text: str, *, model: str | None = None) -> Reply:
-        name, provider, own_name = provider_for(model or self._run.model_id)
-        call = ModelCall(
-            provider=provider,
-            request=ModelRequest(
-                system=system,
-                messages=(ShownMessage(role="user", content=text),),
-                model=own_name,
-                purpose=UsagePurpose.HISTORY_SUMMARY,
-                cancelled=self._driver.cancelled,
-                idempotency_key=f"{self._run.id}:{STEP}",
-            ),
-            writer=Unheard(),
-            step=0,
-            key=STEP,
-            kinds={},
-            repeats=self._repeats,
-            retries=agent_settings().model_retries,
-            model_id=model or self._run.model_id or own_name or name,
-            taken_ids=set(),
-        )
-        try:
-            answer = await spans.answered(self._run, call, provider=name)
-        finally:
-            self._broken += call.broken
-        self._answered.append(Broken(step=STEP, number=0, model_id=answer.model_id, counted=answer.counted))
-        return answer.reply
-
-    def _extra_rows(self, spent: Sequence[Broken]) -> list[RecordUsage]:
-        """Rows of calls beside the one that the summary is known by."""
-        attempt, purpose = self._lease.attempt, UsagePurpose.HISTORY_SUMMARY
-        numbered = [replace(one, number=number) for number, one in enumerate(spent, start=1)]
-        return [ledger.broken_row(self._run, one, run_attempt=attempt, purpose=purpose) for one in numbered]
-
     def _own_row(self) -> list[RecordUsage]:
         """What the summarizer reported, else what the model was seen to use; nothing when it asked none of ours."""
-        asked, made = self._answered[-1:], self._made
+        asked, made = self._calls.answered[-1:], self._made
         counted = asked[0].counted if asked else None
         model_id = asked[0].model_id if asked else self._run.model_id or ""
         if made is not None:
@@ -149,7 +109,7 @@ class Folding:
     def _save(self, made: HistorySummary) -> None:
         if "summaries" not in self._store.capabilities or self._carried.folds_up_to <= self._carried.covered:
             return
-        asked = self._answered[-1].model_id if self._answered else ""
+        asked = self._calls.answered[-1].model_id if self._calls.answered else ""
         self._store.save_thread_summary(
             SaveSummary(
                 thread_id=self._run.thread_id,

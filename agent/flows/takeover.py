@@ -15,7 +15,12 @@ from agent.registry import provider_for
 from agent.sinks import get_sink
 from agent.store.base import AgentStore
 
-CALLS: Mapping[str, UsagePurpose] = {"llm": UsagePurpose.CHAT, "history": UsagePurpose.HISTORY_SUMMARY}
+CALLS: Mapping[str, UsagePurpose] = {
+    "llm": UsagePurpose.CHAT,
+    "history": UsagePurpose.HISTORY_SUMMARY,
+    "structured": UsagePurpose.STRUCTURED_OUTPUT,
+    "followups": UsagePurpose.FOLLOW_UPS,
+}
 
 
 def take_over(store: AgentStore, opened: OpenRun) -> list[Frame]:

@@ -19,6 +19,7 @@ from agent.registry.context import (
 )
 from agent.registry.definitions import UNNAMED, AgentDefinition, PersonaDefinition, ToolDefinition
 from agent.registry.names import human_name
+from agent.registry.output import FollowUps, NotOfForm, parsed
 from agent.registry.personas import persona
 from agent.registry.providers import (
     ProviderChoice,
@@ -27,7 +28,7 @@ from agent.registry.providers import (
     provider_named,
     toolless_problems,
 )
-from agent.registry.schema import CONFIRM_FIELDS, InvalidInput
+from agent.registry.schema import CONFIRM_FIELDS, InvalidInput, json_schema
 from agent.registry.tools import Tool, tool
 from agent.registry.windows import resolve_history
 
@@ -37,7 +38,9 @@ __all__ = [
     "AgentDefinition",
     "Confirm",
     "Described",
+    "FollowUps",
     "InvalidInput",
+    "NotOfForm",
     "OfferContext",
     "PersonaDefinition",
     "Preflight",
@@ -57,6 +60,8 @@ __all__ = [
     "human_name",
     "import_path",
     "isolated_registry",
+    "json_schema",
+    "parsed",
     "persona",
     "provider_for",
     "provider_named",

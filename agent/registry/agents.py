@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypedDict, TypeVar, Unpack, overload
 
+from pydantic import BaseModel
+
 from agent.domain.history import HistoryPolicy
 from agent.domain.windows import History
 from agent.registry.book import registry
@@ -12,20 +14,14 @@ from agent.registry.context import PromptContext
 from agent.registry.declared import Options, Origin, docstring, later_options, refuse_unknown, texts
 from agent.registry.definitions import AgentDefinition, ToolDefinition
 from agent.registry.names import human_name, snake_name
+from agent.registry.output import FollowUps, read_follow_ups
 from agent.registry.questions import read_intake
 from agent.registry.tools import define
-from agent.spi import Contributor
+from agent.spi import Contributor, InputProcessor, OutputProcessor
 
 Declared = TypeVar("Declared", bound=type)
 
-LATER = (
-    "follow_ups",
-    "handoffs",
-    "input_processors",
-    "output_processors",
-    "output_repairs",
-    "output_type",
-)
+LATER = ("handoffs",)
 
 
 class AgentOptions(TypedDict, total=False):
@@ -42,6 +38,11 @@ class AgentOptions(TypedDict, total=False):
     approval_mode: str | None
     allow_ask: bool
     intake: Mapping[str, Any] | None
+    follow_ups: bool | FollowUps
+    output_type: type[BaseModel] | None
+    output_repairs: int
+    input_processors: Sequence[InputProcessor]
+    output_processors: Sequence[OutputProcessor]
     personas: Sequence[object]
     default_persona: object
     roles: Sequence[str]
@@ -74,6 +75,7 @@ def _define(declared: type, given: Mapping[str, Any]) -> AgentDefinition:
     option = Options(made, given)
     name = option("name", snake_name(declared.__name__))
     intake, wrong = read_intake(option("intake"))
+    follow_ups, misdeclared = read_follow_ups(option("follow_ups", False))
     return AgentDefinition(
         name=name,
         label=option("label", human_name(str(name))),
@@ -89,12 +91,17 @@ def _define(declared: type, given: Mapping[str, Any]) -> AgentDefinition:
         approval_mode=option("approval_mode"),
         allow_ask=option("allow_ask", False),
         intake=intake,
+        follow_ups=follow_ups,
+        output_type=option("output_type"),
+        output_repairs=option("output_repairs", 1),
+        input_processors=tuple(option("input_processors", ())),
+        output_processors=tuple(option("output_processors", ())),
         personas=tuple(option("personas", ())),
         default_persona=option("default_persona"),
         roles=texts(option("roles", ())) or (),
         permission=option("permission"),
         origin=Origin.of(declared),
-        flaws=(*flaws, *wrong),
+        flaws=(*flaws, *wrong, *misdeclared),
     )
 
 

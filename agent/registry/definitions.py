@@ -17,9 +17,10 @@ from agent.domain.model_calls import Json
 from agent.domain.windows import History
 from agent.registry.context import Confirm, Described, OfferContext, Presentation, PromptContext, ToolContext
 from agent.registry.declared import Origin, is_async
+from agent.registry.output import FollowUps, output_problems
 from agent.registry.questions import Intake
 from agent.registry.schema import InputSchema, SchemaProblem, schema_of_confirmed, schema_of_model, schema_of_signature
-from agent.spi import Contributor
+from agent.spi import Contributor, InputProcessor, OutputProcessor
 
 KINDS = ("read", "action")
 MODES = ("blocking", "independent")
@@ -212,6 +213,11 @@ class AgentDefinition:
     approval_mode: str | None = None
     allow_ask: bool = False
     intake: Intake | None = None
+    follow_ups: FollowUps | None = None
+    output_type: type[BaseModel] | None = None
+    output_repairs: int = 1
+    input_processors: tuple[InputProcessor, ...] = ()
+    output_processors: tuple[OutputProcessor, ...] = ()
     personas: tuple[object, ...] = ()
     default_persona: object = None
     roles: tuple[str, ...] = ()
@@ -241,8 +247,21 @@ class AgentDefinition:
             yield f"approval_mode is {self.approval_mode!r}: blocking or independent"
         if self.permission is not None and "." not in str(self.permission):
             yield f"permission is {self.permission!r}: write it like app.codename"
-        objects: tuple[object, ...] = self.contributors
-        yield from (f"contributor {each!r} is not callable" for each in objects if not callable(each))
+        yield from output_problems(self.output_type, self.output_repairs)
+        yield from _callable_problems(self)
+
+
+def _callable_problems(agent: AgentDefinition) -> Iterator[str]:
+    for option in ("contributors", "input_processors", "output_processors"):
+        objects: tuple[object, ...] = getattr(agent, option)
+        name = option.removesuffix("s").replace("_", " ")
+        yield from (f"{name} {each!r} is not callable" for each in objects if not callable(each))
+    for each in agent.output_processors:
+        if getattr(each, "incremental", False) and is_async(each):
+            yield f"output processor {each!r} is incremental and async: a plain function judges text as it comes"
+        lookback = getattr(each, "lookback", 0)
+        if type(lookback) is not int or lookback < 0:
+            yield f"lookback of output processor {each!r} is {lookback!r}: a number of characters"
 
 
 UNNAMED = AgentDefinition(name=None, label="(default)", prompt=DEFAULT_PROMPT, tools=())

@@ -64,7 +64,7 @@ class InputSchema:
             arguments = self.model.model_validate(raw)
             canonical_json(arguments.model_dump(mode="json"))
         except ValidationError as error:
-            raise InvalidInput(_sentences(error)) from error
+            raise InvalidInput(sentences(error, "The arguments are")) from error
         except RecursionError as error:
             raise InvalidInput("The arguments are nested too deeply.") from error
         except (Invalid, PydanticSerializationError) as error:
@@ -79,12 +79,13 @@ class InputSchema:
         return body(**given, **({self.context: ctx} if self.context else {}))
 
 
-def _sentences(error: CoreError) -> str:
+def sentences(error: CoreError, subject: str) -> str:
+    """What is wrong with a value, told to the model that wrote it."""
     problems = error.errors(include_url=False, include_input=False, include_context=False)
     lines = [_sentence(problem["loc"], problem["type"], problem["msg"]) for problem in problems[:MOST_PROBLEMS]]
     if len(problems) > MOST_PROBLEMS:
         lines.append(f"and {len(problems) - MOST_PROBLEMS} more")
-    return "The arguments are not valid: " + "; ".join(lines) + "."
+    return f"{subject} not valid: " + "; ".join(lines) + "."
 
 
 def _sentence(place: tuple[int | str, ...], kind: str, text: str) -> str:
@@ -105,7 +106,7 @@ def schema_of_model(model: object, body: Callable[..., Any]) -> InputSchema:
     if not (isinstance(model, type) and issubclass(model, BaseModel)) or issubclass(model, RootModel):
         raise SchemaProblem("Input must be a pydantic model with fields")
     closed = _built(lambda: type(model.__name__, (model,), {**_same_place(model), "model_config": CLOSED}))
-    return InputSchema(model=closed, parameters=None, context=None, json=_json_schema(closed))
+    return InputSchema(model=closed, parameters=None, context=None, json=json_schema(closed))
 
 
 def schema_of_confirmed(model: object, prepare: object, commit: Callable[..., Any]) -> InputSchema:
@@ -134,7 +135,7 @@ def schema_of_signature(body: Callable[..., Any]) -> InputSchema:
     hints = _type_hints(body, asked)
     fields = {name: _field(hints[name], each.default) for name, each in asked.items()}
     model = _built(lambda: create_model("Arguments", __config__=CLOSED, **fields))
-    json = {key: value for key, value in _json_schema(model).items() if key != "title"}
+    json = {key: value for key, value in json_schema(model).items() if key != "title"}
     return InputSchema(model=model, parameters=tuple(asked), context=context, json=json)
 
 
@@ -179,7 +180,8 @@ def _built(make: Callable[[], Any]) -> Any:  # noqa: ANN401 - a model class, mad
             raise SchemaProblem(_first_line(error)) from error
 
 
-def _json_schema(model: type[BaseModel]) -> dict[str, Json]:
+def json_schema(model: type[BaseModel]) -> dict[str, Json]:
+    """The JSON Schema of a pydantic model; raises `SchemaProblem`."""
     try:
         return model.model_json_schema()
     except (PydanticUserError, TypeError, ValueError) as error:

@@ -16,7 +16,8 @@ from tests.golden.journals import Golden, as_asked, as_message, decide, load, re
 from tests.golden.shapes import SHAPES, Player, Shape, declare
 
 MakeSite = Callable[..., Site]
-CALLS = ("llm:", "history:summarize")
+ASIDE = {"history:summarize": "history_summary", "structured": "structured_output", "followups": "follow_ups"}
+CALLS = ("llm:", *ASIDE)
 
 
 def positions() -> list[tuple[str, int]]:
@@ -81,7 +82,8 @@ def test_a_recorded_run_completes_on_its_own_positions(site: MakeSite, name: str
     assert ran == expected_bodies(golden, upto)
     usage = [row.step_key for row in desk.store.usage_of_run(run_id)]
     assert usage == [step["name"] for step in golden.steps if step["name"].startswith(CALLS)]
-    assert player.summaries == len([step for step in golden.steps[upto:] if step["name"] == "history:summarize"])
+    begun = Counter(of for step in golden.steps[upto:] for name, of in ASIDE.items() if step["name"].startswith(name))
+    assert player.aside == begun
     assert desk.store.active_run_for_thread(run.thread_id) is None
 
 

@@ -78,7 +78,8 @@ def as_asked(request: ModelRequest) -> dict[str, Any]:
 def as_message(message: Message) -> dict[str, Any]:
     """A message, as a file keeps it."""
     kept = ("id", "role", "content", "tool_calls", "tool_results", "usage", "reasoning", "ui", "persona", "agent_name")
-    return {name: getattr(message, name) for name in kept}
+    followed = {} if message.follow_ups is None else {"follow_ups": message.follow_ups}
+    return {name: getattr(message, name) for name in kept} | followed
 
 
 def decide(store: AgentStore, run_id: str, word: str) -> None:
@@ -129,6 +130,8 @@ class _Worker:
         self._lease: RunLease = lease
         self._calls: dict[str, dict[str, Any]] = {}
         self._message_id = ""
+        self._judged = False  # what the model says is kept by the step after it
+        self._told: dict[str, Any] = {}
         self._results: list[dict[str, Any]] = []
 
     def record(self, steps: Sequence[dict[str, Any]], *, foreign: int | None) -> None:
@@ -148,8 +151,10 @@ class _Worker:
         return RunStart(prompt_hash=payload["promptHash"], **run)
 
     def _rows(self, name: str, payload: Any) -> None:  # noqa: ANN401 - JSON
-        if name == "history:summarize":
-            self._summarized(name)
+        if name == "run:prompt-stages":
+            self._judged = "outputProcessors" in payload
+        elif name.startswith(("history:", "process:", "structured:", "followups:")):
+            self._aside(name, payload)
         elif name.startswith("llm:"):
             self._answered(name, payload)
         elif name == INTAKE:
@@ -161,14 +166,33 @@ class _Worker:
         elif name.startswith("tool:"):
             self._settled(payload, self._calls[name.rpartition(":")[2]])
 
-    def _summarized(self, name: str) -> None:
+    def _aside(self, name: str, payload: dict[str, Any]) -> None:
+        match name.partition(":")[0]:
+            case "process" if "verdict" in payload:
+                self._said(self._told | payload, usage=self._told["usage"])
+            case "structured":
+                self._structured(name, payload)
+            case "followups":
+                self._paid(name, "follow_ups")
+                self._store.set_message_follow_ups(self._message_id, payload["items"])
+            case "history":
+                self._paid(name, "history_summary")
+
+    def _structured(self, name: str, payload: dict[str, Any]) -> None:
+        self._paid(name, "structured_output")
+        if (call := payload.get("call")) is not None:
+            self._store.set_message_tool_calls(self._message_id, [call])
+            self._calls = {call["id"]: call}
+            self._called({"branch": "completed", "kind": call["kind"], "output": payload["value"]}, call)
+
+    def _paid(self, name: str, purpose: str) -> None:
         self._store.record_usage(
             RecordUsage(
                 thread_id=self._thread_id,
                 run_id=self._run_id,
                 actor_ref=ALICE.ref,
                 model_id="m",
-                purpose="history_summary",
+                purpose=purpose,
                 step_key=name,
             )
         )
@@ -197,7 +221,8 @@ class _Worker:
                 tokens_source="reported",
             )
         )
-        if payload["messageId"] is not None:
+        self._told = payload
+        if payload["messageId"] is not None and not self._judged:
             self._said(payload, usage=counts)
 
     def _said(self, payload: dict[str, Any], *, usage: dict[str, Any] | None) -> None:

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from pydantic import BaseModel
+
 from agent.domain.model_calls import FrameEmitter, ModelRequest, Reply, ReplyCall, Usage
 from agent.errors import ToolError
+from agent.processors import InputPrompt, ProcessorContext, Verdict, passed, replaced
 from agent.registry import (
     Confirm,
     Preflight,
@@ -123,6 +126,11 @@ SHAPES = {
     "unasked": Shape(
         script=[asks(ReplyCall(id="a", name="note", input={"number": 7})), says("Noted.")], send={"agent": "acting"}
     ),
+    "followed-up": Shape(script=[asks(look(7)), says("It was shipped.")], send={"agent": "curious"}),
+    "structured": Shape(script=[says("Order 7 was shipped.")], send={"agent": "formed"}),
+    "processed": Shape(
+        script=[asks(look(7), text="Number 7, then."), says("Number 7 was shipped.")], send={"agent": "guarded"}
+    ),
     "old-summary": Shape(
         script=[says("Hello again.")],
         before=TALK,
@@ -138,6 +146,29 @@ SHAPES = {
     ),
 }
 
+ASIDE = {
+    "history_summary": ["They said good morning."],
+    "follow_ups": ['["When was it?", "And number 8?"]'],
+    "structured_output": ['{"number": "seven"}', '{"number": 7, "shipped": true}'],
+}
+
+
+class Order(BaseModel):
+    """What an answer says of an order."""
+
+    number: int
+    shipped: bool = False
+
+
+def masked(text: str, context: ProcessorContext) -> Verdict:
+    """No number 7 is shown."""
+    return replaced(text.replace("7", "#")) if "7" in text else passed()
+
+
+def briefed(prompt: InputPrompt, context: ProcessorContext) -> InputPrompt:
+    """The model is told to be brief."""
+    return InputPrompt(system=f"{prompt.system} Be brief.", messages=prompt.messages)
+
 
 class Player:
     """A model that says at each step what the shape's script holds, and keeps what it was asked."""
@@ -145,12 +176,12 @@ class Player:
     def __init__(self, shape: Shape) -> None:
         self._script = shape.script
         self.asked: dict[int, ModelRequest] = {}
-        self.summaries = 0
+        self.aside: Counter[str] = Counter()  # calls beside those that the user follows, by their purpose
 
     async def stream(self, request: ModelRequest, emit: FrameEmitter) -> Reply:
-        if request.purpose == "history_summary":
-            self.summaries += 1
-            return says("They said good morning.")
+        if request.purpose in ASIDE:
+            self.aside[request.purpose] += 1
+            return says(ASIDE[request.purpose]["What is wrong with it" in request.messages[0].content])
         step = int((request.idempotency_key or "").rpartition(":")[2])
         self.asked[step] = request
         reply = self._script[step]
@@ -217,4 +248,8 @@ def declare(
     intake = {"preamble": "Two things first.", "questions": QUESTIONS}
     agent(name="receiving", prompt=prompt, tools=["look_up"], intake=intake)(type("Receiving", (), {}))
     agent(name="dated", prompt=prompt, contributors=[today], tools=[])(type("Dated", (), {}))
+    agent(name="curious", prompt=prompt, tools=["look_up"], follow_ups=True)(type("Curious", (), {}))
+    agent(name="formed", prompt=prompt, tools=[], output_type=Order, follow_ups=True)(type("Formed", (), {}))
+    guarding: Any = {"input_processors": [briefed], "output_processors": [masked]}
+    agent(name="guarded", prompt=prompt, tools=["look_up"], **guarding)(type("Guarded", (), {}))
     return ran

@@ -56,6 +56,9 @@ class OrmMessages(OrmUnit):
         threads.update(last_seq=last + 1, updated_at=now)
         return last + 1
 
+    def set_message_tool_calls(self, message_id: str, calls: JsonList) -> None:
+        self._messages_of_id(message_id).update(tool_calls=calls)
+
     def set_message_tool_results(self, message_id: str, results: JsonList) -> None:
         _results(self.db, message=message_id, results=results)
 

@@ -89,6 +89,10 @@ class Messages(Threads):
         return None if text is None else from_snapshot(text).card
 
     @unit
+    def set_message_tool_calls(self, message_id: str, calls: JsonList) -> None:
+        self._set_message(message_id, tool_calls=listed(calls))
+
+    @unit
     def set_message_tool_results(self, message_id: str, results: JsonList) -> None:
         self._set_message(message_id, tool_results=listed(results))
 
