@@ -305,7 +305,7 @@ def test_spans_and_their_attributes_are_all_there() -> None:
     told = first_words(page("signals", part="Spans"))
     texts = {text for node in nodes("agent/flows/spans.py") if (text := text_of(node))}
     used = {text for text in texts if re.fullmatch(r"(gen_ai|agent|error)(\.\w+)+", text)}
-    assert told == used | {spans.LLM, spans.TOOL}
+    assert told == used | {spans.LLM, spans.TOOL, spans.STRUCTURED, spans.FOLLOW_UPS}
 
 
 def test_loggers_are_all_there() -> None:

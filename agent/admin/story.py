@@ -234,4 +234,11 @@ def _words(name: str, call: ToolCall | None) -> str:
     }
     if name in known:
         return known[name]
-    return gettext("Results stored") if name.startswith("persist:tool-outputs") else ""
+    families = {
+        "persist:tool-outputs": gettext("Results stored"),
+        "process:input": gettext("Prompt processed"),
+        "process:output": gettext("Answer judged"),
+        "structured": gettext("Answer brought into its form"),
+        "followups": gettext("Follow-ups asked for"),
+    }
+    return next((words for family, words in families.items() if name.startswith(f"{family}:")), "")

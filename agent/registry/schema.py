@@ -118,7 +118,7 @@ def schema_of_confirmed(model: object, prepare: object, commit: Callable[..., An
         raise SchemaProblem(f"a confirmed tool has an Input, without {' and '.join(CONFIRM_FIELDS)} of its own")
     schema = schema_of_model(model, commit)
     gated = _built(lambda: create_model(schema.model.__name__, __base__=schema.model, **CONFIRM_FIELDS))
-    return replace(schema, model=gated, json=_json_schema(gated))
+    return replace(schema, model=gated, json=json_schema(gated))
 
 
 def _same_place(model: type[BaseModel]) -> dict[str, Any]:

@@ -185,3 +185,23 @@ def test_the_text_of_a_model_is_text_and_never_markup(chat: Chat) -> None:
     expect(body.get_by_role("link")).to_have_text(["good"])
     expect(body.get_by_role("link")).to_have_attribute("rel", re.compile("noopener"))
     expect(body).to_contain_text("[bad](javascript:alert(1))")
+
+
+def test_what_may_be_asked_next_is_one_click_and_leaves_the_box_alone(chat: Chat) -> None:
+    def suggest(route: Route) -> None:
+        detail = route.fetch().json()
+        if detail["messages"][-1]["role"] == "assistant":
+            detail["messages"][-1]["followUps"] = ["Where is order 1043?", "<b>And 1044?</b>"]
+        route.fulfill(json=detail)
+
+    chat.page.route(re.compile(r"/threads/[^/]+$"), suggest)
+    chat.ask("Where is order 1042?")
+    suggested = chat.page.get_by_role("list", name="What you may ask next")
+    expect(suggested.get_by_role("button")).to_have_text(["Where is order 1043?", "<b>And 1044?</b>"])
+    chat.box.fill("half a thought")
+    suggested.get_by_role("button").first.click()
+    expect(chat.answers).to_have_count(2)
+    chat.settled()
+    expect(chat.own.last).to_have_text("Where is order 1043?")
+    expect(chat.box).to_have_value("half a thought")
+    expect(suggested).to_have_count(1)  # those of the answer before are hidden

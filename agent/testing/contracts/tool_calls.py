@@ -127,6 +127,18 @@ def _results(subject: StoreSubject) -> None:
     store.set_message_tool_results("nobody", [])
 
 
+@case(TOOL_CALL_CONTRACT, "04b the calls of a message are replaced as a whole; its text and results stay")
+def _calls(subject: StoreSubject) -> None:
+    store = subject.store
+    message = called_message(store)
+    for calls in ([{"id": "a", "name": "x\x00"}], [{"id": "b"}, {"id": "c"}], []):
+        store.set_message_tool_calls(message.id, calls)
+        [stored] = store.messages_of_run(message.thread_id, "run-1") or []
+        same(stored.tool_calls, calls or None, "tool_calls")
+        same((stored.content, stored.tool_results), (message.content, message.tool_results), "the rest")
+    store.set_message_tool_calls("nobody", [])
+
+
 @case(TOOL_CALL_CONTRACT, "05 the run of a call is the row's own, else the thread's")
 def _run(subject: StoreSubject) -> None:
     store = subject.store

@@ -163,6 +163,7 @@ class Conversation(Twins):
     @rule(message=Twins.messages | nobody, results=items, follow_ups=st.sampled_from([[], ["a", "b\x00"]]))
     def amend(self, message: str, results: Json, follow_ups: list[str]) -> None:
         self.both(lambda store: store.set_message_tool_results(message, results))
+        self.both(lambda store: store.set_message_tool_calls(message, results))
         self.both(lambda store: store.set_message_ui(message, results))
         self.both(lambda store: store.set_message_follow_ups(message, follow_ups))
 

@@ -28,6 +28,7 @@ class Page {
     this.scroller = new Scroller(part(root, "log"), part(root, "latest"));
     this.acts = {
       again: () => this.conversation.regenerate(),
+      ask: (text) => this.ask(text),
       branch: (message) => this.branch(message),
       edit: (message) => this.edit(message),
       decide: (choice, body, target) => this.decide(choice, body, target),
@@ -117,6 +118,14 @@ class Page {
   }
 
   // ---- what the reader may do with messages and conversations ------------------------------------------------------------
+
+  /** A question that was suggested; what is being written in the box stays there. */
+  ask(text) {
+    if (this.store.get("editing")) this.cancelEditing();
+    const draft = this.composer.text;
+    this.conversation.send(text);
+    if (draft) this.composer.text = draft;
+  }
 
   /** A decision about a call, or about the proposal that stands for it. */
   async decide(choice, body, target) {

@@ -8,7 +8,7 @@ const OPENING = new Set(["step-start", "tool-input-available"]); // what the str
 const UNFINISHED = { cancelled: "stopped", failed: "answer_failed" }; // the words for a run that did not complete
 
 export class TurnView {
-  /** `on`: again(message), branch(message), feedback(message, value), decide(choice, body). */
+  /** `on`: again(message), ask(text), branch(message), feedback(message, value), decide(choice, body). */
   constructor({ agent, on }) {
     this.agent = agent;
     this.on = on;
@@ -65,6 +65,7 @@ export class TurnView {
     const answer = messages.at(-1);
     if (answer.runStatus in UNFINISHED) this.#hint(say(UNFINISHED[answer.runStatus]));
     this.foot.append(...this.#acts(answer));
+    if (answer.followUps?.length) this.foot.after(this.#followUps(answer.followUps));
     return this;
   }
 
@@ -119,6 +120,13 @@ export class TurnView {
 
   #wait(yes) {
     this.waiting.hidden = !yes;
+  }
+
+  // What may be asked next. Only behind the last answer: the style sheet hides them behind all others.
+  #followUps(texts) {
+    const list = make("ul", { className: "agent-next", aria: { label: say("ask_next") } });
+    list.append(...texts.map((text) => make("li", {}, button(text, () => this.on.ask(text)))));
+    return list;
   }
 
   #acts(message) {
