@@ -15,11 +15,10 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from django.db import DatabaseError, IntegrityError, connections, models, transaction
+from django.db import DatabaseError, connections
 
 P = ParamSpec("P")
 T = TypeVar("T")
-M = TypeVar("M", bound=models.Model)
 
 DB_THREADS = 8  # how many units of work a process may have open at once; each thread keeps a connection of its own
 REQUEST_THREADS = 16  # what sockets ask for; over HTTP each request has a thread of its server's
@@ -239,16 +238,6 @@ def one_writer(using: str) -> AbstractContextManager[object]:
     """
     connection = connections[using]
     return _sqlite_writer if connection.vendor == "sqlite" and not connection.in_atomic_block else nullcontext()
-
-
-def insert_or_none(row: M) -> M | None:
-    """Insert in a savepoint of its own; None when a unique key was taken: re-read and see who was first."""
-    try:
-        with transaction.atomic(using=row._state.db):
-            row.save(force_insert=True)
-    except IntegrityError:
-        return None
-    return row
 
 
 def is_transient(error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""Removing what was only kept for a while: streams, keys, used tokens, journals; and what was deleted long ago."""
+"""Removing what was only kept for a while: streams, keys, tokens, journals, what was deleted; and filling an index."""
 
 from __future__ import annotations
 
@@ -49,6 +49,16 @@ def purge_deleted_threads(before: datetime) -> int:
     while threads := store.deleted_threads(before):
         gone += sum(store.purge_thread(thread_id) for thread_id in threads)
     return gone
+
+
+def backfill_proposals(batch: int) -> int:
+    """Let workers see the proposals that were written without an index, a batch at a time; how many."""
+    store, filled = get_store(), 0
+    if "proposals" not in store.capabilities:
+        return 0
+    while done := store.backfill_proposal_index(batch):
+        filled += done
+    return filled
 
 
 def _purge_tokens() -> int:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Self
 
 from django.db import models
-from django.db.models import F
 from django.utils.translation import gettext_lazy as _
 
-from agent.domain.states import PROPOSAL_MOVES, Decision, check_move
+from agent.domain.states import Decision
 from agent.models.fields import HASH, NAME, REF, WORD, CleanTextField, ExactCharField
 
 
@@ -18,16 +17,6 @@ class ActionProposalQuerySet(models.QuerySet["ActionProposal"]):
 
     def awaiting_decision(self) -> Self:
         return self.filter(decision=Decision.PENDING)
-
-    def change(self, seen: ActionProposal, **fields: object) -> bool:
-        """Write over the version we saw; False when someone wrote first."""
-        same = self.filter(pk=seen.pk, version=seen.version)
-        return same.update(version=F("version") + 1, **fields) == 1
-
-    def move(self, seen: ActionProposal, new: Decision, **fields: object) -> bool:
-        """Decide a proposal in the state we saw; False when someone changed it first."""
-        check_move(PROPOSAL_MOVES, seen.decision, new)
-        return self.change(seen, decision=new, **fields)
 
 
 class ActionProposal(models.Model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,8 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from agent.flows import dispatch, proposals
+from agent.models import ActionProposal
 from agent.runners import proposals as worker
 from agent.runners.inline import InlineRunner
 from tests.flows.conftest import Site
@@ -122,3 +125,18 @@ def test_several_are_carried_out_at_once(desk: Callable[..., Desk]) -> None:
         wait_for(lambda: len(made.seen) == 3)
         made.holds.set()
     assert len(made.told(run)) == 3
+
+
+def test_a_proposal_without_an_index_is_seen_once_it_was_filled(desk: Callable[..., Desk]) -> None:
+    made = desk()
+    _, proposal = made.asked()
+    proposals.approve(LEAD, proposal.id)
+    rows, whole = ActionProposal.objects.all(), ActionProposal.objects.values().get()
+    rows.update(discovery_index_version=0, execution_status=None, tool_name="", proposal_expires_at_ms=7)
+    assert (made.work(), made.refunds) == (0, [])
+    out = io.StringIO()
+    for _ in range(2):
+        call_command("agent_backfill_proposals", "--batch", "1", stdout=out)
+    assert out.getvalue() == "1 proposals indexed.\n0 proposals indexed.\n"
+    assert rows.values().get() == {**whole, "version": whole["version"] + 1}
+    assert (made.work(), len(made.refunds)) == (1, 1)

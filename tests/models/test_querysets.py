@@ -6,32 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from agent.domain.states import Decision, MessageRole, RunStatus, ToolCallStatus
+from agent.domain.states import MessageRole, RunStatus, ToolCallStatus
 from agent.errors import IllegalMove
-from agent.models import ActionProposal, Message, ModelPrice, Run, Thread, ToolCall, UsageEntry
+from agent.models import Message, ModelPrice, Run, Thread, ToolCall, UsageEntry
 from tests.models import rows
 
 pytestmark = pytest.mark.django_db
 LATER = rows.NOW + timedelta(minutes=1)
-
-
-def proposal(**fields: object) -> ActionProposal:
-    given = {
-        "id": "p",
-        "scope_key": "s",
-        "create_fingerprint": "{}",
-        "proposal": "{}",
-        "version": 1,
-        "decision": Decision.PENDING,
-        "discovery_index_version": 1,
-        "actor_ref": "ana",
-        "thread_ref": "t",
-        "tool_name": "refund",
-        "approver": "requester",
-        "created_at_ms": 1,
-        **fields,
-    }
-    return ActionProposal.objects.create(**given)
 
 
 def test_an_idle_thread_is_held_by_the_first_to_claim_it() -> None:
@@ -105,17 +86,6 @@ def test_a_call_awaits_a_decision_until_it_is_decided_or_overdue() -> None:
     assert ToolCall.objects.overdue(LATER).get() == waiting
     assert ToolCall.objects.move(waiting.pk, waiting.status, ToolCallStatus.EXPIRED, settled_at=LATER)
     assert not ToolCall.objects.move(waiting.pk, waiting.status, ToolCallStatus.REJECTED)
-
-
-def test_the_second_decision_on_a_proposal_loses() -> None:
-    seen = proposal()
-    assert ActionProposal.objects.move(seen, Decision.APPROVED)
-    assert not ActionProposal.objects.move(seen, Decision.REJECTED)
-    after = ActionProposal.objects.get()
-    assert (after.decision, after.version) == (Decision.APPROVED, 2)
-    with pytest.raises(IllegalMove):
-        ActionProposal.objects.move(after, Decision.REJECTED)
-    assert not ActionProposal.objects.awaiting_decision().exists()
 
 
 def test_the_price_in_force_is_the_newest_that_has_begun() -> None:

@@ -20,12 +20,14 @@ from django.db import connections  # noqa: E402
 from django.test import override_settings  # noqa: E402
 
 from agent.domain.actor import Actor  # noqa: E402
+from agent.domain.proposals import ProposalAnswer  # noqa: E402
 from agent.errors import AgentError  # noqa: E402
-from agent.flows import queue, threads  # noqa: E402
+from agent.flows import proposals, queue, threads  # noqa: E402
 from agent.flows.admission import submit  # noqa: E402
 from agent.flows.cancel import cancel  # noqa: E402
 from agent.flows.starts import Send  # noqa: E402
 from agent.providers.scripted import ScriptedProvider  # noqa: E402
+from agent.store import get_store  # noqa: E402
 from agent.testing import drive_run, held_runner  # noqa: E402
 
 ALICE = Actor("alice")
@@ -64,8 +66,28 @@ def delete(thread_id: str) -> None:
     threads.delete(ALICE, thread_id)
 
 
+def approve(proposal_id: str, who: str) -> list[str | None]:
+    return told(proposals.approve(Actor(who, ("lead",)), proposal_id))
+
+
+def reject(proposal_id: str, who: str) -> list[str | None]:
+    return told(proposals.reject(Actor(who, ("lead",)), proposal_id))
+
+
+def told(answer: ProposalAnswer) -> list[str | None]:
+    """The answer, and who decided as it says."""
+    audit = answer.proposal and answer.proposal.audit
+    return [answer.status.value, audit.actor_ref if audit else None]
+
+
+def take(worker: str) -> str | None:
+    store = get_store()
+    taken = store.claim_next_proposal(worker, 60_000, store.clock())
+    return None if taken is None else taken.id
+
+
 CALLS: dict[str, Callable[..., Any]] = {
-    call.__name__: call for call in (send, drive, remove, interrupt, kick, stop, delete)
+    call.__name__: call for call in (send, drive, remove, interrupt, kick, stop, delete, approve, reject, take)
 }
 
 

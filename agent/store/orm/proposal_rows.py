@@ -25,6 +25,7 @@ INDEX = (
     "outcome_id_key",
     "pending_group_key",
 )
+COLUMNS = tuple(field.attname for field in ActionProposal._meta.concrete_fields if not field.primary_key)
 
 
 def index_of(proposal: Proposal) -> Mapping[str, object]:

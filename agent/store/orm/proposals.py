@@ -22,7 +22,7 @@ from agent.models import ActionProposal
 from agent.models.inserts import Insert
 from agent.models.prepared import Row, Select, Slot, Update
 from agent.models.proposal import ActionProposalQuerySet
-from agent.store.orm.proposal_rows import INDEX, index_of, new_row, row_key
+from agent.store.orm.proposal_rows import COLUMNS, INDEX, index_of, new_row, row_key
 from agent.store.orm.unit import OrmUnit
 from agent.store.proposal_commands import ATTEMPTS, UNKNOWN, Move, ProposalCommands
 
@@ -33,6 +33,10 @@ _read = Select(lambda: ActionProposal.objects.filter(pk=Slot("key")).values_list
 _write = Update(
     lambda: ActionProposal.objects.filter(pk=Slot("key"), version=Slot("seen")),
     {"version": Slot("version"), **{name: Slot(name) for name in INDEX}},
+)
+_fill = Update(
+    lambda: ActionProposal.objects.filter(pk=Slot("key"), version=Slot("seen")),
+    {name: Slot(name) for name in COLUMNS},
 )
 
 
@@ -118,7 +122,10 @@ class OrmProposals(OrmUnit, ProposalCommands):
 
     def _indexed(self, key: str) -> bool:
         row = _read.first(self.db, key=key)
-        return row is not None and self._written(key, row[0], from_snapshot(row[1]))
+        if row is None:
+            return False
+        filled = {**new_row(from_snapshot(row[1])), "version": row[0] + 1}
+        return _fill(self.db, key=key, seen=row[0], **filled) == 1
 
     def _proposals(self) -> ActionProposalQuerySet:
         return ActionProposal.objects.using(self.db)
