@@ -1,4 +1,4 @@
-"""The one bridge from async code into the database, and the insert that knows it lost a race."""
+"""The one bridge from async code into the database."""
 
 from __future__ import annotations
 
