@@ -46,7 +46,7 @@ def run(report: Report, arguments: argparse.Namespace) -> None:
             "BENCH_POLL_MS": str(arguments.poll_ms),
         }
         web = stack.enter_context(child([sys.executable, "-m", "bench.remote"], **env))
-        stack.enter_context(_worker(arguments.pool, Path(directory) / "worker.log", env))
+        stack.enter_context(worker(arguments.pool, Path(directory) / "worker.log", env))
         web.ask(do="turns", turns=WARM)
         samples = web.ask(do="turns", turns=arguments.turns)
     spreads = {name: Spread.of(sample[name] for sample in samples) for name in TOLD}
@@ -65,7 +65,7 @@ def run(report: Report, arguments: argparse.Namespace) -> None:
 
 
 @contextmanager
-def _worker(pool: str, log: Path, env: dict[str, str]) -> Iterator[None]:
+def worker(pool: str, log: Path, env: dict[str, str]) -> Iterator[None]:
     command = [sys.executable, "-m", "celery", "-A", "bench.celery_app", "worker", "--pool", pool]
     command += ["--concurrency", "1", "--loglevel", "warning", "--without-gossip", "--without-mingle"]
     with log.open("w") as out:

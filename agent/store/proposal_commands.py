@@ -118,15 +118,16 @@ class ProposalCommands:
         return self.change_proposal(proposal_id, claim)
 
     def admit_outcome(self, proposal_id: str, token: str | None, message: AppendMessage) -> ProposalAnswer:
-        seen = self.find_proposal(proposal_id)
-        if seen is None:
-            return UNKNOWN
         said = replace(message, id=message.id or self.new_id())
         with self.joined():  # the thread's row first: rows are locked in one order
-            thread = _readiness(self.lock_thread(seen.scope.thread_id), seen.scope)
-            answer = self.change_proposal(
-                proposal_id, lambda seen, now: moves.admit(seen, token, thread, said.id or "", now)
-            )
+            thread = self.lock_thread(message.thread_id)
+
+            def admit(seen: Proposal, now: int) -> Moved:
+                if message.thread_id != seen.scope.thread_id:
+                    return Moved(Answer.CONFLICT, seen)
+                return moves.admit(seen, token, _readiness(thread, seen.scope), said.id or "", now)
+
+            answer = self.change_proposal(proposal_id, admit)
             if answer.applied:
                 self.append_message(said)
         return answer

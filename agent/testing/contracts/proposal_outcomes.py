@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from agent.domain.clock import epoch_ms
@@ -149,6 +150,8 @@ def _stale(subject: StoreSubject) -> None:
     clock.advance(LEASE_MS / 1000)
     same([one.id for one in store.due_outcomes(clock.now)], ["p1"], "a lost admission is due")
     second = admitting(store)
+    elsewhere = replace(telling(done), thread_id=own_scope(store).thread_id)
+    same(store.admit_outcome("p1", second, elsewhere).status, "conflict", "in another thread")
     answers = [store.admit_outcome("p1", token, telling(done)).status for token in (first, "invented", second)]
     same(answers, ["conflict", "conflict", "applied"], "tokens")
     same(told(store, scope), ["Done."], "the thread")
