@@ -38,6 +38,7 @@ run_started = Signal()
 message = Signal()
 tool_call = Signal()
 tool_retry = Signal()
+delegated = Signal()
 quota_exceeded = Signal()
 run_failed = Signal()
 run_finished = Signal()
@@ -48,6 +49,7 @@ SIGNALS: Final[Mapping[str, Signal]] = {
     "message": message,
     "tool-call": tool_call,
     "tool.retry": tool_retry,
+    "delegated": delegated,
     "quota.exceeded": quota_exceeded,
     "run.failed": run_failed,
     "run.finished": run_finished,

@@ -39,7 +39,7 @@ MAKE_FRAMES = (
     "agent/providers/scripted.py",
     "agent/providers/_library/replies.py",
 )
-SETTINGS = IN_FORCE, REFUSED, IDLE = "In force", "Refused yet", "Accepted, without effect yet"
+SETTINGS = IN_FORCE, REFUSED = "In force", "Refused yet"
 MADE_AT_START = {"EXPOSE_ERRORS", "REPORT_TIME_ZONE", "CONFIRM_TOKEN_SECRET"}  # defaults that other settings make
 
 
@@ -119,13 +119,13 @@ def _shown(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def test_settings_without_effect_are_read_by_nothing_but_the_checks() -> None:
+def test_every_setting_has_an_effect_or_is_refused() -> None:
     read = {
         node.attr.upper()
         for node in nodes("agent", "governance")
         if isinstance(node, ast.Attribute) and _is_settings(node.value)
     }
-    assert {*VALUES, *PATHS} - read - told_settings(REFUSED) == told_settings(IDLE)
+    assert {*VALUES, *PATHS} - read == told_settings(REFUSED)
 
 
 def _is_settings(node: ast.AST) -> bool:

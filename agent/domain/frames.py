@@ -9,7 +9,7 @@ from typing import Any
 from agent.domain.model_calls import Frame, Json
 from agent.domain.proposals import target_of
 
-SHOWN_KINDS: Mapping[str, str] = {"ask": "action"}
+SHOWN_KINDS: Mapping[str, str] = {"ask": "action", "agent": "read"}
 
 
 def encode(frame: Frame) -> str:
@@ -45,7 +45,7 @@ def tool_input_available(call_id: str, name: str, tool_kind: str, value: Json) -
 
 
 def _shown_kind(kind: str) -> str:
-    """Clients know reads and actions; a question is what a person has to settle."""
+    """Clients know reads and actions; a question is what a person has to settle, asking an agent changes nothing."""
     return SHOWN_KINDS.get(kind, kind)
 
 

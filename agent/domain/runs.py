@@ -47,6 +47,11 @@ class Run:
     error_code: str | None
     error_message: str | None
 
+    @property
+    def is_delegate(self) -> bool:
+        """Whether another run awaits this one, which speaks in its stream."""
+        return self.stream_run_id != self.id
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunScope:

@@ -105,7 +105,7 @@ class CallRows:
         if isinstance(found, Card):
             told = self._carded(call, allowed, found, mode)
         else:
-            told = self._settled_early(call, allowed, found)
+            told = self.settle_early(call, allowed, found)
         return {"kind": call["kind"], "mode": mode, **told}
 
     def decided(self, call: Call, row: ToolCall | None) -> Payload:
@@ -220,7 +220,8 @@ class CallRows:
         approver = card.requirement.approver
         return call["name"] in self.store.remembered_approvals(self.run.thread_id, approver=approver)
 
-    def _settled_early(self, call: Call, allowed: Admitted, found: ToolResult) -> Payload:
+    def settle_early(self, call: Call, allowed: Admitted, found: ToolResult) -> Payload:
+        """A call whose result is there before anything ran."""
         given = _dumped(allowed.input)
         failure = found.error or found.denied
         if failure is not None:
@@ -250,6 +251,7 @@ class CallRows:
                 tool_type=STORED_AS.get(call["kind"], ToolType.READ),
                 input=given,
                 status=status,
+                parent_call_id=run.parent_call_id,
                 **columns,
             )
         )

@@ -11,7 +11,7 @@ from agent.actors import Holder
 from agent.conf import CatalogueModel, agent_settings
 from agent.domain.actor import Actor
 from agent.errors import Invalid, NotAllowed
-from agent.flows.gates import listed, open_tools
+from agent.flows.gates import listed, open_to, open_tools
 from agent.registry import AgentDefinition, OfferContext, PersonaDefinition, ToolDefinition, provider_named, registry
 from agent.registry import default_provider_name as default_provider
 
@@ -75,7 +75,7 @@ def models_for(actor: Actor, agent_name: str | None) -> list[dict[str, Any]]:
             "default": entry.id == used,
         }
         for entry in agent_settings().models
-        if _open_to(entry.roles, entry.permission, actor, holder) and _serves(entry, agent.name)
+        if open_to(entry.roles, entry.permission, actor, holder) and _serves(entry, agent.name)
     ]
 
 
@@ -86,7 +86,7 @@ def check_agent(name: str | None, actor: Actor) -> None:
     agent = registry.agent(name)
     if agent is None:
         raise Invalid("There is no such agent.", code="agent_not_found", fields={"agent": ["There is no such agent."]})
-    if not _open_to(agent.roles, agent.permission, actor, Holder(actor)):
+    if not open_to(agent.roles, agent.permission, actor, Holder(actor)):
         raise NotAllowed
 
 
@@ -97,7 +97,7 @@ def check_persona(name: str | None, agent_name: str | None, actor: Actor) -> Non
     found = registry.persona(name)
     if found is None or (agent_name is not None and found not in registry.personas_of(registry.definition(agent_name))):
         raise _no_persona()
-    if not _open_to(found.roles, None, actor, Holder(actor)):
+    if not open_to(found.roles, None, actor, Holder(actor)):
         raise NotAllowed
 
 
@@ -109,7 +109,7 @@ def check_model(model: str | None, agent_name: str | None, actor: Actor) -> None
     offered = (
         entry is not None
         and _available(entry)
-        and _open_to(entry.roles, entry.permission, actor, Holder(actor))
+        and open_to(entry.roles, entry.permission, actor, Holder(actor))
         and (agent_name is None or _serves(entry, agent_name))
     )
     if not offered:
@@ -171,7 +171,7 @@ def resolve_model(agent_name: str | None, send_model: str | None, thread_pin: st
 
 def _agents(actor: Actor) -> list[AgentDefinition]:
     holder = Holder(actor)
-    return [agent for agent in registry.agents() if _open_to(agent.roles, agent.permission, actor, holder)]
+    return [agent for agent in registry.agents() if open_to(agent.roles, agent.permission, actor, holder)]
 
 
 def _named(agent_name: str | None, actor: Actor) -> AgentDefinition:
@@ -183,11 +183,7 @@ def _named(agent_name: str | None, actor: Actor) -> AgentDefinition:
 
 def _personas(agent: AgentDefinition, actor: Actor) -> list[PersonaDefinition]:
     holder = Holder(actor)
-    return [each for each in registry.personas_of(agent) if _open_to(each.roles, None, actor, holder)]
-
-
-def _open_to(roles: tuple[str, ...], permission: str | None, actor: Actor, holder: Holder) -> bool:
-    return (not roles or not set(roles).isdisjoint(actor.roles)) and holder.has(permission)
+    return [each for each in registry.personas_of(agent) if open_to(each.roles, None, actor, holder)]
 
 
 def _entry(model: str) -> CatalogueModel | None:

@@ -8,11 +8,12 @@ from typing import Any, TypeVar
 from agent.domain.commands import RunEnd
 from agent.domain.model_calls import Frame
 from agent.domain.runs import Run, RunLease
-from agent.domain.states import RunStatus
+from agent.domain.states import RunStatus, RunTrigger
 from agent.domain.titles import title_for, wants_title
 from agent.errors import Cancelled, LeaseLost
 from agent.flows import events
-from agent.flows.handing import Handed, hand_on, lock
+from agent.flows.families import answer_of, deliver, hold, wake_parent
+from agent.flows.handing import Handed, hand_on
 from agent.flows.journal import Journal, NotSettled, Unit
 from agent.flows.recall import Recall
 from agent.store.base import AgentStore
@@ -21,7 +22,7 @@ T = TypeVar("T")
 
 
 class Ending:
-    """The steps `persist:title` and `persist:run:end` of one run; `work` tells what it has done when it is over."""
+    """The last steps of one run, from `persist:title` on; `work` tells what it has done when it is over."""
 
     def __init__(
         self,
@@ -49,8 +50,8 @@ class Ending:
         """
         try:
             with self._journal.unit() as unit:
-                if not appends:
-                    lock(self._store, self._run.thread_id)
+                if not appends or self._run.depth:
+                    hold(self._store, self._run)
                 recorded = record(unit)
                 self._end(unit)
             return recorded
@@ -67,10 +68,16 @@ class Ending:
         if wants_title(self._recall.title) and not self._run.depth:
             title = unit.write("persist:title", lambda: {"title": title_for(self._recall.asked)})["title"]
             events.thread_changed(self._store, self._run.thread_id, "title")
+        if self._run.trigger == RunTrigger.DETACHED:
+            unit.write("deliver:detached", self._deliver)
         unit.write("persist:run:end", self._hand_on, title)
         unit.end(RunEnd(status=RunStatus.COMPLETED))
         events.run_finished(self._store, self._run, RunStatus.COMPLETED, self._work(), lease=self._lease)
 
+    def _deliver(self) -> dict[str, Any]:
+        return {"messageId": deliver(self._store, self._run, answer_of(self._store, self._run))}
+
     def _hand_on(self, title: str | None) -> dict[str, Any]:
         self._handed = hand_on(self._store, self._run, title=title)
+        wake_parent(self._store, self._run)
         return {"outcome": RunStatus.COMPLETED, **self._handed.to_json()}

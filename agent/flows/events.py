@@ -72,6 +72,13 @@ def tool_repeated(store: AgentStore, run: Run, call: Mapping[str, Any], *, attem
     _tell(store, "tool.retry", run, **_of_call(call), attempt=attempt)
 
 
+def delegated(
+    store: AgentStore, run: Run, call: Mapping[str, Any], *, child_run_id: str, agent: str, detached: bool
+) -> None:
+    """Another agent was asked; `detached`: nobody waits for its answer."""
+    _tell(store, "delegated", run, **_of_call(call), childRunId=child_run_id, agent=agent, detached=detached)
+
+
 def run_finished(store: AgentStore, run: Run, status: str, work: Work, *, lease: RunLease | None) -> None:
     """The end of a run that completed or was cancelled."""
     _tell(store, "run.finished", run, status=str(status), **_counts(store, run, work, lease))

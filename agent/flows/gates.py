@@ -12,7 +12,7 @@ from agent.actors import Holder
 from agent.conf import agent_settings
 from agent.domain.actor import Actor
 from agent.domain.redaction import redact
-from agent.registry import AgentDefinition, Described, OfferContext, ToolDefinition, ask, registry
+from agent.registry import AgentDefinition, Described, OfferContext, ToolDefinition, ask, handoffs_of, registry
 
 log = logging.getLogger("agent.tools")
 
@@ -26,9 +26,10 @@ class Open:
 
 
 def listed(definition: AgentDefinition, ctx: OfferContext) -> list[ToolDefinition]:
-    """Gates 1 and 2: the agent's own list, less what the persona leaves out; and what is built in."""
+    """Gates 1 and 2: its own tools and whom it may ask, less what the persona leaves out; and what is built in."""
     allowed = ctx.allowed_tools
-    own = [tool for tool in registry.tools_of(definition) if allowed is None or tool.name in allowed]
+    tools = (*registry.tools_of(definition), *handoffs_of(definition))
+    own = [tool for tool in tools if allowed is None or tool.name in allowed]
     return [*own, ask] if definition.allow_ask else own
 
 
@@ -47,12 +48,19 @@ def open_tools(tools: Iterable[ToolDefinition], ctx: OfferContext) -> tuple[Open
 def _pass(tool: ToolDefinition, ctx: OfferContext, holder: Holder) -> Open | None:
     if tool is ask:
         return Open(tool, tool.description)
+    if tool.handoff is not None:
+        return Open(tool, tool.description) if open_to(tool.roles or (), tool.permission, ctx.actor, holder) else None
     if not (tool.enabled and has_role(ctx.actor, tool.roles) and holder.has(tool.permission)):
         return None
     if not (_agrees(tool, tool.is_enabled, ctx) and _agrees(tool, tool.can_use, ctx.actor)):
         return None
     described = _described(tool, ctx)
     return Open(tool, described.description or tool.description) if described.available else None
+
+
+def open_to(roles: tuple[str, ...], permission: str | None, actor: Actor, holder: Holder) -> bool:
+    """Whether an agent or a persona is the actor's to use; one that names no role is everybody's."""
+    return (not roles or not set(roles).isdisjoint(actor.roles)) and holder.has(permission)
 
 
 def has_role(actor: Actor, roles: tuple[str, ...] | None) -> bool:

@@ -68,12 +68,12 @@ def untold_by(unit: Unit, made: list[Frame]) -> list[Frame]:
     return made if unit.steps else []
 
 
-def shown(rows: Iterable[NumberedFrame]) -> Shown:
-    """What is to be seen of the last step in these rows."""
+def shown(rows: Iterable[NumberedFrame], *, under: str | None = None) -> Shown:
+    """What is to be seen of the last step in these rows; `under` a call, of the delegate that answers it."""
     seen = Shown()
     for row in rows:
         frame = {} if row.frame is None else json.loads(row.frame)
-        if frame and "parentId" not in frame:
+        if frame and frame.get("parentId") == under:
             seen.take(frame)
     return seen
 

@@ -26,7 +26,7 @@ from agent.flows.settlement import (
 )
 from agent.flows.takeover import count_crash, shown_of, take_over
 from agent.sinks import get_sink
-from agent.sinks.writer import FrameWriter
+from agent.sinks.writer import Aside, FrameWriter
 from agent.store import get_store, in_store
 
 DATABASE_GONE = (OperationalError, InterfaceError)
@@ -99,7 +99,7 @@ def _thread_is_gone(run: Run, error: Exception) -> bool:
 
 async def _run(driver: Driver, turn: Turn) -> None:
     try:
-        writer = turn.writer = get_sink().open(turn.run.stream_run_id, turn.lease.attempt)
+        writer = turn.writer = _opened(turn)
     except Exception as error:  # its options are wrong: nobody will ever see this run, and nobody may wait for it
         logger.exception("the stream of run %s could not be opened", turn.run.id)
         await in_store(settle_failed, turn.run, error, lease=turn.lease, left=Leftovers())
@@ -108,6 +108,14 @@ async def _run(driver: Driver, turn: Turn) -> None:
         await _settled(driver, turn, writer)
     finally:
         writer.abandon()
+
+
+def _opened(turn: Turn) -> FrameWriter:
+    """The writer of the run's own stream, or of its part in the stream of the run that awaits it."""
+    run, attempt = turn.run, turn.lease.attempt
+    if run.is_delegate and run.parent_call_id is not None:
+        return get_sink().open(run.stream_run_id, attempt, Aside(run.id, run.parent_call_id))
+    return get_sink().open(run.id, attempt)
 
 
 async def _settled(driver: Driver, turn: Turn, writer: FrameWriter) -> None:
@@ -120,7 +128,7 @@ async def _settled(driver: Driver, turn: Turn, writer: FrameWriter) -> None:
     except Cancelled:
         await _stopped(turn, writer)
     except Parked:
-        logger.info("run %s waits for a person", turn.run.id)
+        logger.info("run %s waits", turn.run.id)
     except LeaseLost:
         driver.released = driver.leaving and await in_store(_hand_back, driver, turn)
         logger.info("run %s %s", turn.run.id, "was released" if driver.released else "is another worker's now")

@@ -18,7 +18,8 @@ from agent.domain.titles import title_for, wants_title
 from agent.errors import GivenUp, LeaseLost, NotFound, OverQuota
 from agent.flows import events
 from agent.flows.failures import code_of, raw_text, shown_error
-from agent.flows.handing import hand_on, lock
+from agent.flows.families import broken_off, hold
+from agent.flows.handing import hand_on
 from agent.flows.pages import title_of
 from agent.sinks import get_sink
 from agent.store import get_store
@@ -54,7 +55,7 @@ class Settled:
 def settle_cancelled(run: Run, *, lease: RunLease | None = None, left: Leftovers | None = None) -> Settled | None:
     """Settle as cancelled; None when the run is over already. Text that was shown stays in the thread."""
     queue = _settle(run, RunEnd(status=RunStatus.CANCELLED), lease, left or Leftovers())
-    return None if queue is None else Settled(frames=(*queue, frames.cancelled()))
+    return None if queue is None else Settled(frames=() if run.is_delegate else (*queue, frames.cancelled()))
 
 
 def settle_failed(run: Run, error: BaseException, *, lease: RunLease | None = None, left: Leftovers) -> Settled | None:
@@ -78,8 +79,9 @@ def settle_failed(run: Run, error: BaseException, *, lease: RunLease | None = No
 def bury(store: AgentStore, run: Run) -> None:
     """Settle a dead holder as failed, in the unit of whoever takes its thread over."""
     error = GivenUp()
-    if _record(store, run, _failure(error), None, Leftovers()):
-        store.on_commit(partial(close_stream, run, Settled(error=shown_error(error))))
+    shown = shown_error(error)
+    if _record(store, run, _failure(error), None, Leftovers(), message=shown["message"]):
+        store.on_commit(partial(close_stream, run, Settled(error=shown)))
 
 
 def hand_back(run: Run, lease: RunLease, left: Leftovers, *, touched: bool) -> bool:
@@ -104,7 +106,7 @@ def hand_back(run: Run, lease: RunLease, left: Leftovers, *, touched: bool) -> b
 
 def close_stream(run: Run, settled: Settled) -> None:
     """Write the last frames of a run that no worker drives, then the end."""
-    if run.stream_run_id != run.id:
+    if run.is_delegate:
         return  # it spoke in the stream of the run that asked it, which goes on
     get_sink().finish(run.stream_run_id, [frames.encode(frame) for frame in settled.frames], settled.error)
 
@@ -119,8 +121,8 @@ def _settle(
     """Record the end and hand the thread on; the frame of its queue if that changed, None when the run is over."""
     store = get_store()
     with store.atomic():
-        lock(store, run.thread_id)  # rows are locked in one order: thread, run, tool call
-        if not _record(store, run, end, lease, left):
+        hold(store, run)  # rows are locked in one order: thread, run, tool call
+        if not _record(store, run, end, lease, left, message=message):
             return None
         handed = hand_on(store, run, end.status, message=message, title=_title(store, run))
     return replace(handed, title=None).frames  # a title is announced with an answer; here a notice tells of it
@@ -139,12 +141,15 @@ def _title(store: AgentStore, run: Run) -> str | None:
     return None
 
 
-def _record(store: AgentStore, run: Run, end: RunEnd, lease: RunLease | None, left: Leftovers) -> bool:
+def _record(
+    store: AgentStore, run: Run, end: RunEnd, lease: RunLease | None, left: Leftovers, *, message: str | None
+) -> bool:
     """The end of a run with what it leaves; False, and nothing written, when it is over or another worker's."""
     if not store.record_run_end(run.id, end, lease=lease):
         return False
     store.fail_unsettled_tool_calls(run.id, STOPPED if end.status == RunStatus.CANCELLED else FAILED)
     _keep(store, run, left)
+    broken_off(store, run, end.status, message=message)
     _tell(store, run, end, lease, left.work)
     return True
 

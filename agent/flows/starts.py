@@ -47,6 +47,16 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parent:
+    """The run and the call that asked for a run; `stream_run_id` None: it speaks in a stream of its own."""
+
+    run_id: str
+    call_id: str
+    stream_run_id: str | None
+    depth: int  # of the run that is asked for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """A send whose names were checked, with the id that its run will have."""
 
@@ -58,6 +68,7 @@ class Asked:
     persona: str | None
     trigger: str = RunTrigger.SEND
     attachments: JsonList | None = None
+    parent: Parent | None = None
 
 
 def check_names(
@@ -152,7 +163,7 @@ def _on_known_thread(store: AgentStore, asked: Asked, said: AppendMessage | None
 
 
 def _new_run(asked: Asked, thread_id: str, said: AppendMessage | None) -> NewRun:
-    send = asked.send
+    send, parent = asked.send, asked.parent
     given = {
         "messageId": None if said is None else said.id,
         "regenerate": send.regenerate or None,
@@ -160,6 +171,7 @@ def _new_run(asked: Asked, thread_id: str, said: AppendMessage | None) -> NewRun
         "uiCapabilities": send.ui_capabilities,
         "hostContext": send.host_context,
         "requestId": send.request_id,
+        "task": None if parent is None else send.message,
     }
     return NewRun(
         id=asked.run_id,
@@ -171,4 +183,8 @@ def _new_run(asked: Asked, thread_id: str, said: AppendMessage | None) -> NewRun
         trigger=asked.trigger,
         input={name: value for name, value in given.items() if value is not None},
         dispatched=True,
+        parent_run_id=None if parent is None else parent.run_id,
+        parent_call_id=None if parent is None else parent.call_id,
+        stream_run_id=None if parent is None else parent.stream_run_id,
+        depth=0 if parent is None else parent.depth,
     )

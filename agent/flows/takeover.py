@@ -57,7 +57,8 @@ def _default_model() -> str:
 def shown_of(run: Run) -> Shown | None:
     """What the run's stream shows of its last step; None where the sink cannot tell."""
     stored = getattr(get_sink(), "stored", None)
-    return None if stored is None else retelling.shown(stored(run.stream_run_id))
+    under = run.parent_call_id if run.is_delegate else None
+    return None if stored is None else retelling.shown(stored(run.stream_run_id), under=under)
 
 
 def _sent(steps: Sequence[Step]) -> Iterator[str]:

@@ -15,7 +15,7 @@ from agent.domain.approvals import ApprovalThread
 from agent.domain.model_calls import Frame, Json
 from agent.domain.results import Payload, card_frames, result_of, settled_by
 from agent.domain.runs import Run
-from agent.flows import events, spans
+from agent.flows import delegation, events, spans
 from agent.flows.call_rows import QUESTIONS, Call, CallRows
 from agent.flows.journal import Attempt, Unit
 from agent.flows.preflight import Card, perform, prepare
@@ -25,6 +25,8 @@ from agent.registry import ToolContext
 Outcome = ToolResult | Card | None  # of what was pending; None = it is recorded
 
 PARALLEL = frozenset({"read", "skill", "memory"})
+AGENTS = frozenset({"agent"})  # another run answers them
+WAITS = frozenset({"approval", "ask", delegation.AWAITED})
 ACTIONS = frozenset({"action"})  # their preflight and the approval policy are asked
 CHANGED = "The arguments mean something else than when they were approved. Nothing was done."
 UNKNOWN = (
@@ -60,7 +62,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
-    """A call that a person decides about."""
+    """A call that a person decides about, or another run answers."""
 
     call: Call
     allowed: Admitted | Refused
@@ -179,6 +181,8 @@ class ToolStep:
         if call["kind"] in QUESTIONS:
             asked = allowed.input.model_dump(mode="json", exclude_none=True)
             return _payload(unit.write(name, self._rows.ask, call, asked))
+        if call["kind"] in AGENTS:
+            return _payload(unit.write(name, delegation.hand_over, self._rows, call, allowed))
         if call["kind"] not in ACTIONS:
             return _payload(unit.write(name, self._rows.begin, call, allowed))
         attempt = unit.mark(name, counted=False)
@@ -193,7 +197,7 @@ class ToolStep:
         self._proposed |= payload["branch"] == "proposed"
         if (settled := settled_by(payload)) is not None:
             return card + self._take(call, settled)
-        if payload["branch"] in {"approval", "ask"}:
+        if payload["branch"] in WAITS:
             self._waiting = Waiting(call=call, allowed=allowed, asked=payload)
             return card
         return card + self._start(unit, call, allowed, payload)
@@ -208,7 +212,9 @@ class ToolStep:
         return []
 
     def _decided(self, waiting: Waiting, unit: Unit) -> list[Frame]:
-        """Record the decision of the call that waits, if it is there; what was approved is what runs."""
+        """Record what the call waits for, if it is there; what was approved is what runs."""
+        if waiting.asked["branch"] == delegation.AWAITED:
+            return self._returned(waiting, unit)
         payload = self._rows.decision(unit, waiting.call)
         if payload is None:
             return []
@@ -222,6 +228,14 @@ class ToolStep:
             if allowed.input.model_dump(mode="json") != approved:
                 allowed = Refused(code="changed", message=CHANGED)
         return card + self._start(unit, waiting.call, allowed, waiting.asked)
+
+    def _returned(self, waiting: Waiting, unit: Unit) -> list[Frame]:
+        """Record what the agent that was asked has answered, if it is done."""
+        payload = delegation.returned(unit, self._rows, waiting.call, waiting.asked)
+        if payload is None:
+            return []
+        self._waiting = None
+        return self._take(waiting.call, payload)
 
     async def _do(self, pending: Preparation | Body) -> Outcome:
         if pending.attempt.done:

@@ -22,9 +22,12 @@ _FIELDS = {field.name: field for field in StreamFrame._meta.fields}
 _RUN_ID, _FRAME, _ERROR = _FIELDS["run_id"], _FIELDS["frame"], _FIELDS["error"]
 
 
-def append(using: str, run_id: str, frames: Sequence[Texts], *, attempt: int | None, now_ms: int) -> int | None:
+def append(
+    using: str, run_id: str, frames: Sequence[Texts], *, attempt: int | None, now_ms: int, by: str | None = None
+) -> int | None:
     """Insert frames behind the last of their run and answer the last number; None once a newer attempt has the run.
 
+    `by`: another run speaks in this one's stream, and the attempt is its own.
     A number that another writer took meanwhile raises `IntegrityError`.
     """
     connection = connections[using]
@@ -37,7 +40,7 @@ def append(using: str, run_id: str, frames: Sequence[Texts], *, attempt: int | N
             None if error is None else _ERROR.get_db_prep_save(error, connection),
         ]
     if attempt is not None:
-        params += [run, attempt]
+        params += [run if by is None else _RUN_ID.get_db_prep_save(by, connection), attempt]
     if connection.vendor == "postgresql":
         params += [wakeups.CHANNEL, wakeups.this_process(), run]
     alone = not connection.in_atomic_block

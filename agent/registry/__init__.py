@@ -17,7 +17,8 @@ from agent.registry.context import (
     denied,
     ready,
 )
-from agent.registry.definitions import UNNAMED, AgentDefinition, PersonaDefinition, ToolDefinition
+from agent.registry.definitions import UNNAMED, AgentDefinition, Handoff, PersonaDefinition, ToolDefinition
+from agent.registry.handoffs import handoffs_of
 from agent.registry.names import human_name
 from agent.registry.output import FollowUps, NotOfForm, parsed
 from agent.registry.personas import persona
@@ -39,6 +40,7 @@ __all__ = [
     "Confirm",
     "Described",
     "FollowUps",
+    "Handoff",
     "InvalidInput",
     "NotOfForm",
     "OfferContext",
@@ -57,6 +59,7 @@ __all__ = [
     "completed",
     "default_provider_name",
     "denied",
+    "handoffs_of",
     "human_name",
     "import_path",
     "isolated_registry",

@@ -11,8 +11,8 @@ from agent.domain.history import HistoryPolicy
 from agent.domain.windows import History
 from agent.registry.book import registry
 from agent.registry.context import PromptContext
-from agent.registry.declared import Options, Origin, docstring, later_options, refuse_unknown, texts
-from agent.registry.definitions import AgentDefinition, ToolDefinition
+from agent.registry.declared import Options, Origin, docstring, make, refuse_unknown, texts
+from agent.registry.definitions import AgentDefinition, Handoff, ToolDefinition
 from agent.registry.names import human_name, snake_name
 from agent.registry.output import FollowUps, read_follow_ups
 from agent.registry.questions import read_intake
@@ -20,8 +20,6 @@ from agent.registry.tools import define
 from agent.spi import Contributor, InputProcessor, OutputProcessor
 
 Declared = TypeVar("Declared", bound=type)
-
-LATER = ("handoffs",)
 
 
 class AgentOptions(TypedDict, total=False):
@@ -43,6 +41,7 @@ class AgentOptions(TypedDict, total=False):
     output_repairs: int
     input_processors: Sequence[InputProcessor]
     output_processors: Sequence[OutputProcessor]
+    handoffs: Sequence[Handoff | str]
     personas: Sequence[object]
     default_persona: object
     roles: Sequence[str]
@@ -71,7 +70,7 @@ def agent(target: Any = None, /, **options: Any) -> Any:
 
 
 def _define(declared: type, given: Mapping[str, Any]) -> AgentDefinition:
-    made, flaws = _made(declared)
+    made, flaws = make(declared)
     option = Options(made, given)
     name = option("name", snake_name(declared.__name__))
     intake, wrong = read_intake(option("intake"))
@@ -96,6 +95,7 @@ def _define(declared: type, given: Mapping[str, Any]) -> AgentDefinition:
         output_repairs=option("output_repairs", 1),
         input_processors=tuple(option("input_processors", ())),
         output_processors=tuple(option("output_processors", ())),
+        handoffs=tuple(Handoff(each) if isinstance(each, str) else each for each in option("handoffs", ())),
         personas=tuple(option("personas", ())),
         default_persona=option("default_persona"),
         roles=texts(option("roles", ())) or (),
@@ -107,15 +107,6 @@ def _define(declared: type, given: Mapping[str, Any]) -> AgentDefinition:
 
 def _tools(value: Sequence[object] | str | None) -> tuple[object, ...] | str | None:
     return value if value is None or isinstance(value, str) else tuple(value)
-
-
-def _made(declared: type) -> tuple[object, tuple[str, ...]]:
-    """One instance serves every run; the flaws say why there is none or what it asks for in vain."""
-    flaws = tuple(f"{name} is not available yet" for name in later_options(declared, LATER))
-    try:
-        return declared(), flaws
-    except TypeError as error:
-        return None, (*flaws, f"it must be made without arguments ({error})")
 
 
 def _methods(declared: type, made: object, *, owner: str) -> Iterator[ToolDefinition]:

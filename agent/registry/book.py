@@ -147,6 +147,21 @@ class Registry:
             found_persona = self._referenced_persona(reference)
             if found_persona is None or self.persona(found_persona.id) is not found_persona:
                 yield f"Agent {agent.name!r} ({agent.origin}): unknown persona {_shown(reference)}."
+        for text in self._handoff_problems(agent):
+            yield f"Agent {agent.name!r} ({agent.origin}): {text}."
+
+    def _handoff_problems(self, agent: AgentDefinition) -> Iterator[str]:
+        taken = {tool.name for tool in self.tools_of(agent)}
+        for handoff in agent.handoffs:
+            if handoff.agent == agent.name:
+                yield "it hands off to itself"
+            elif self.agent(handoff.agent) is None:
+                yield f"unknown agent {handoff.agent!r}"
+            if handoff.tool_name in taken:
+                yield f"two of its tools have the name {handoff.tool_name!r}"
+            if not is_name(handoff.tool_name):
+                yield f"the tool name {handoff.tool_name!r} is too long: names are {NAME_RULE}"
+            taken.add(handoff.tool_name)
 
 
 def _shown(reference: object) -> str:

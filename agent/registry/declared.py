@@ -61,9 +61,12 @@ def refuse_unknown(decorator: str, given: Iterable[str], known: Iterable[str]) -
         raise TypeError(f"{decorator}() got an unexpected option {name!r}; there are {', '.join(sorted(known))}")
 
 
-def later_options(declared: type, later: Iterable[str]) -> list[str]:
-    """Options that a class sets and this release does not have: they must not be passed over in silence."""
-    return sorted(name for name in later if hasattr(declared, name))
+def make(declared: type) -> tuple[object, tuple[str, ...]]:
+    """One instance serves every run; the flaws say why there is none."""
+    try:
+        return declared(), ()
+    except TypeError as error:
+        return None, (f"it must be made without arguments ({error})",)
 
 
 def texts(value: Iterable[str] | None) -> tuple[str, ...] | None:

@@ -39,6 +39,20 @@ ALL = "*"
 DEFAULT_PROMPT = "You are a helpful assistant."
 
 
+@dataclass(frozen=True)
+class Handoff:
+    """An agent that another one may ask: awaited, or `detached`, when its answer comes later as a message."""
+
+    agent: str
+    detached: bool = field(default=False, kw_only=True)
+    description: str | None = field(default=None, kw_only=True)  # what the model is told; None = made of the agent's
+
+    @property
+    def tool_name(self) -> str:
+        """The tool by which a model asks it."""
+        return f"{'start' if self.detached else 'ask'}_{self.agent.replace('-', '_')}"
+
+
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ToolDefinition:
     """A declared tool; `owner` is the agent class whose method it is."""
@@ -70,6 +84,7 @@ class ToolDefinition:
     on_lost: str
     confirmed: bool
     prepare: Callable[[Any, ToolContext], object] | None  # of a confirmed tool, whose body is its commit
+    handoff: Handoff | None = None  # of a tool that asks another agent
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name} of {self.origin}>"
@@ -218,6 +233,7 @@ class AgentDefinition:
     output_repairs: int = 1
     input_processors: tuple[InputProcessor, ...] = ()
     output_processors: tuple[OutputProcessor, ...] = ()
+    handoffs: tuple[Handoff, ...] = ()
     personas: tuple[object, ...] = ()
     default_persona: object = None
     roles: tuple[str, ...] = ()

@@ -57,7 +57,7 @@ def default_provider_name(settings: AgentSettings) -> str:
 def toolless_problems(settings: AgentSettings) -> Iterator[str]:
     """Agents with tools, or that ask, and the models that would answer them from a provider that knows no tools."""
     for agent in registry.agents():
-        if not (registry.tools_of(agent) or agent.allow_ask or agent.intake):
+        if not (registry.tools_of(agent) or agent.handoffs or agent.allow_ask or agent.intake):
             continue
         for name in sorted(_providers_of(agent, settings)):
             if not _supports_tools(name):

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, TypedDict, TypeVar, Unpack, overload
 from agent.domain.actor import Actor
 from agent.registry.book import registry
 from agent.registry.context import Confirm, Described, OfferContext, Presentation, ToolContext
-from agent.registry.declared import Options, Origin, docstring, refuse_unknown, texts
-from agent.registry.definitions import ToolDefinition
+from agent.registry.declared import Options, Origin, docstring, make, refuse_unknown, texts
+from agent.registry.definitions import Handoff, ToolDefinition
 from agent.registry.names import snake_name
 
 Target = TypeVar("Target", bound=Callable[..., Any])
@@ -90,15 +90,22 @@ def _is_method(declared: object) -> bool:
     return inspect.isfunction(declared) and next(iter(inspect.signature(declared).parameters), "") == "self"
 
 
-def define(declared: Any, given: Mapping[str, Any], *, owner: str | None = None) -> ToolDefinition:  # noqa: ANN401
-    """The definition of a function, a bound method or a class tool."""
+def define(
+    declared: Any,  # noqa: ANN401
+    given: Mapping[str, Any],
+    *,
+    owner: str | None = None,
+    handoff: Handoff | None = None,
+    description: str | None = None,
+) -> ToolDefinition:
+    """The definition of a function, a bound method or a class tool; its description is the docstring, else given."""
     is_class = isinstance(declared, type)
-    made, flaws = _made(declared) if is_class else (None, ())
+    made, flaws = make(declared) if is_class else (None, ())
     option = Options(made, given)
     return ToolDefinition(
         name=option("name", snake_name(declared.__name__)),
         kind=option("kind", "read"),
-        description=docstring(declared),
+        description=docstring(declared) if description is None else description,
         body=getattr(made, "commit" if option("confirmed") else "execute", None) if is_class else declared,
         origin=Origin.of(declared),
         input_model=getattr(made, "Input", None),
@@ -123,12 +130,5 @@ def define(declared: Any, given: Mapping[str, Any], *, owner: str | None = None)
         on_lost=option("on_lost", "retry"),
         confirmed=option("confirmed", False),
         prepare=option("prepare"),
+        handoff=handoff,
     )
-
-
-def _made(declared: type) -> tuple[object, tuple[str, ...]]:
-    """One instance serves every call; the flaws say why there is none or why it is of no use."""
-    try:
-        return declared(), ()
-    except TypeError as error:
-        return None, (f"it must be made without arguments ({error})",)

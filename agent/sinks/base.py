@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
 from agent.domain.snapshots import NumberedFrame
-from agent.sinks.writer import FrameWriter
+from agent.sinks.writer import Aside, FrameWriter
 
 
 class FellBehind(Exception):
@@ -20,8 +20,11 @@ class FrameSink(Protocol):
     second the runs settled in that time whose stream was left open.
     """
 
-    def open(self, run_id: str, attempt: int) -> FrameWriter:
-        """The writer of a run, on the running loop; writes of an older attempt are refused with `LeaseLost`."""
+    def open(self, run_id: str, attempt: int, aside: Aside | None = None) -> FrameWriter:
+        """The writer of a run, on the running loop; writes of an older attempt are refused with `LeaseLost`.
+
+        `aside`: a delegate speaks in the stream of the run, and the attempt is the delegate's.
+        """
 
     def subscribe(self, run_id: str, after: int = 0) -> AsyncIterator[NumberedFrame]:
         """Replay above `after`, then follow; ends after the terminal row, which is yielded too."""

@@ -16,7 +16,7 @@ from agent.sinks.broadcast import shared_layer
 from agent.sinks.followers import Positions
 from agent.sinks.layer import LayerEar, tell
 from agent.sinks.pump import MAX_SEQ, PAGE, Ear
-from agent.sinks.pumped import PumpedSink
+from agent.sinks.pumped import PumpedSink, Speaker
 from agent.store import in_store, in_store_later
 from agent.store.base import AgentStore
 
@@ -41,7 +41,10 @@ class DatabaseSink(PumpedSink):
         if isinstance(self._ear, LayerEar):  # PostgreSQL's notices ride with the insert
             tell(run_id, last)
 
-    def _append(self, run_id: str, attempt: int, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:
+    def _append(self, run_id: str, speaker: Speaker, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:
+        by, attempt = speaker
+        if error is None and by != run_id:
+            return self._store.append_frames(run_id, frames, attempt=attempt, by=by)
         if error is None:
             return self._store.append_frames(run_id, frames, attempt=attempt)
         with self._store.atomic():

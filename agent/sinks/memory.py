@@ -13,7 +13,7 @@ from agent.domain.snapshots import NumberedFrame
 from agent.errors import LeaseLost
 from agent.sink_options import SinkOptions
 from agent.sinks.followers import Positions
-from agent.sinks.pumped import PumpedSink, numbered
+from agent.sinks.pumped import PumpedSink, Speaker, numbered
 from agent.store.base import AgentStore
 
 P = ParamSpec("P")
@@ -26,7 +26,7 @@ class _Stream:
 
     rows: list[NumberedFrame] = field(default_factory=list)
     base: int = 0
-    attempt: int = 0
+    attempts: dict[str, int] = field(default_factory=dict)  # the newest of each run that speaks here
     written: datetime | None = None
 
     @property
@@ -52,15 +52,15 @@ class MemorySink(PumpedSink):
         self._streams: dict[str, _Stream] = {}
         self._lock = threading.Lock()
 
-    def _begin(self, run_id: str, attempt: int) -> None:
+    def _begin(self, run_id: str, speaker: Speaker) -> None:
         with self._lock:
-            stream = self._streams.setdefault(run_id, _Stream())
-            stream.attempt = max(stream.attempt, attempt)
+            attempts = self._streams.setdefault(run_id, _Stream()).attempts
+            attempts[speaker.run_id] = max(attempts.get(speaker.run_id, 0), speaker.attempt)
 
-    def _append(self, run_id: str, attempt: int, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:
+    def _append(self, run_id: str, speaker: Speaker, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:
         with self._lock:
             stream = self._streams.setdefault(run_id, _Stream())
-            if attempt < stream.attempt:
+            if speaker.attempt < stream.attempts.get(speaker.run_id, 0):
                 raise LeaseLost
             return self._added(stream, frames, error)
 
@@ -112,7 +112,7 @@ class MemorySink(PumpedSink):
             for run_id in stale:
                 stream = self._streams.pop(run_id)
                 if not stream.ended:  # its run may go on, with higher numbers
-                    self._streams[run_id] = _Stream(base=stream.last, attempt=stream.attempt)
+                    self._streams[run_id] = _Stream(base=stream.last, attempts=stream.attempts)
         return len(stale)
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from agent.domain.ids import new_id
 from agent.errors import LeaseLost
+from agent.sinks.pumped import Speaker
 
 RETRY_SECONDS: Final = 0.5
 GIVE_UP_SECONDS: Final = 600.0
@@ -25,7 +26,7 @@ class Parcel:
     """Rows of one write; `token` tells the server that it has them already, when its answer was lost."""
 
     run_id: str
-    attempt: int | None
+    speaker: Speaker | None
     frames: Sequence[str | None]
     error: dict[str, Any] | None
     token: str
@@ -49,11 +50,11 @@ class Outbox:
         self._thread: threading.Thread | None = None
 
     def put(
-        self, run_id: str, attempt: int | None, frames: Sequence[str | None], error: dict[str, Any] | None
+        self, run_id: str, speaker: Speaker | None, frames: Sequence[str | None], error: dict[str, Any] | None
     ) -> int | None:
         """Send rows and answer the last number; None when they wait."""
         now = time.monotonic()
-        parcel = Parcel(run_id=run_id, attempt=attempt, frames=frames, error=error, token=new_id(), since=now)
+        parcel = Parcel(run_id=run_id, speaker=speaker, frames=frames, error=error, token=new_id(), since=now)
         with self._lock:
             if run_id in self._lost:
                 return None

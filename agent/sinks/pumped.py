@@ -8,18 +8,25 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from agent.domain.snapshots import NumberedFrame
 from agent.sink_options import SinkOptions
 from agent.sinks.followers import Positions
 from agent.sinks.pump import Ear, Pump
-from agent.sinks.writer import FrameWriter, Run
+from agent.sinks.writer import Aside, FrameWriter, Run
 from agent.store.base import AgentStore
 
 PURGE_SECONDS: Final = 60  # between two purges after a run's end
 
 logger = logging.getLogger("agent.sinks")
+
+
+class Speaker(NamedTuple):
+    """Who writes in a stream: its own run, or a delegate, in one attempt."""
+
+    run_id: str
+    attempt: int
 
 
 class PumpedSink(ABC):
@@ -37,24 +44,26 @@ class PumpedSink(ABC):
         self._options = options
         self._run, self._later = run, later
         self._pump = Pump(self._read, store, self._options, ear=ear)
-        self._writers: dict[tuple[str, int], FrameWriter] = {}
+        self._writers: dict[tuple[str, str, int], FrameWriter] = {}
         self._after_end = Sometimes(self.purge_expired, PURGE_SECONDS)
 
-    def open(self, run_id: str, attempt: int) -> FrameWriter:
-        """The writer of a run and attempt in this process: a parent and its delegates share it."""
-        key = (run_id, attempt)
+    def open(self, run_id: str, attempt: int, aside: Aside | None = None) -> FrameWriter:
+        """The writer of a run and attempt in this process; that of a delegate goes by the delegate's attempt."""
+        speaker = Speaker(run_id if aside is None else aside.run_id, attempt)
+        key = (run_id, *speaker)
         if key not in self._writers:
 
             def append(frames: Sequence[str | None], error: dict[str, Any] | None) -> None:
-                self._appended(run_id, self._append(run_id, attempt, frames, error), frames, error)
+                self._appended(run_id, self._append(run_id, speaker, frames, error), frames, error)
 
-            self._begin(run_id, attempt)
+            self._begin(run_id, speaker)
             self._writers[key] = FrameWriter(
                 append,
                 run=self._run,
                 later=self._later,
                 flush_ms=self._options.flush_ms,
                 closed=lambda: self._closed(key),
+                aside=aside,
             )
         return self._writers[key]
 
@@ -77,16 +86,16 @@ class PumpedSink(ABC):
         if frames and frames[-1] is None and self._options.auto_purge:
             self._after_end()
 
-    def _closed(self, key: tuple[str, int]) -> None:
+    def _closed(self, key: tuple[str, str, int]) -> None:
         self._writers.pop(key, None)
 
-    def _begin(self, run_id: str, attempt: int) -> None:
+    def _begin(self, run_id: str, speaker: Speaker) -> None:
         """A writer is made; what an older attempt writes is refused from here on."""
         return
 
     @abstractmethod
     def _append(
-        self, run_id: str, attempt: int, frames: Sequence[str | None], error: dict[str, Any] | None
+        self, run_id: str, speaker: Speaker, frames: Sequence[str | None], error: dict[str, Any] | None
     ) -> int | None:
         """Store rows, the last one maybe terminal, and answer its number; `LeaseLost` for an older attempt.
 

@@ -21,7 +21,7 @@ from agent.sink_options import SinkOptions
 from agent.sinks.followers import Positions
 from agent.sinks.outbox import Outbox, Parcel
 from agent.sinks.pump import PAGE, Pump
-from agent.sinks.pumped import PumpedSink
+from agent.sinks.pumped import PumpedSink, Speaker
 from agent.store.base import AgentStore
 
 PREFIX: Final = "agent:stream"
@@ -34,20 +34,21 @@ AWAY: Final = (redis.ConnectionError, redis.TimeoutError)
 LOST, OVER = -1, -2
 
 # KEYS: stream, numbers, written. ARGV: run, token, attempt ('' = none), now in ms, TTL in seconds (0 = for ever), base
-# of the numbers, seconds that these are kept, whether only an open stream is written to, error, frames ('' = the end).
+# of the numbers, seconds that these are kept, whether only an open stream is written to, the name of the attempt (each
+# run that speaks here has one), error, frames ('' = the end).
 APPEND: Final = """
-local known = redis.call('HMGET', KEYS[2], 'attempt', 'last', 'token', 'over')
+local known = redis.call('HMGET', KEYS[2], ARGV[9], 'last', 'token', 'over')
 local attempt, last = tonumber(ARGV[3]), tonumber(known[2] or ARGV[6])
 if known[3] == ARGV[2] then return last end
 if attempt and attempt < tonumber(known[1] or 0) then return -1 end
 if ARGV[8] == '1' and known[4] then return -2 end
-if attempt then redis.call('HSET', KEYS[2], 'attempt', attempt) end
-for at = 10, #ARGV do
+if attempt then redis.call('HSET', KEYS[2], ARGV[9], attempt) end
+for at = 11, #ARGV do
   last = last + 1
   if ARGV[at] ~= '' then
     redis.call('XADD', KEYS[1], last .. '-0', 'frame', ARGV[at])
   else
-    redis.call('XADD', KEYS[1], last .. '-0', 'end', ARGV[9])
+    redis.call('XADD', KEYS[1], last .. '-0', 'end', ARGV[10])
     redis.call('HSET', KEYS[2], 'over', 1)
   end
 end
@@ -95,9 +96,9 @@ class RedisSink(PumpedSink):
         self._redis.close()
 
     def _append(
-        self, run_id: str, attempt: int, frames: Sequence[str | None], error: dict[str, Any] | None
+        self, run_id: str, speaker: Speaker, frames: Sequence[str | None], error: dict[str, Any] | None
     ) -> int | None:
-        return self._outbox.put(run_id, attempt, frames, error)
+        return self._outbox.put(run_id, speaker, frames, error)
 
     def finish(self, run_id: str, frames: Sequence[str], error: dict[str, Any] | None = None) -> None:
         rows = [*frames, None]
@@ -111,12 +112,13 @@ class RedisSink(PumpedSink):
         given = [
             run_id,
             parcel.token,
-            "" if parcel.attempt is None else parcel.attempt,
+            "" if parcel.speaker is None else parcel.speaker.attempt,
             self._now_ms(),
             ttl,
             self._base(run_id),
             ttl if over else ttl + PARKED_SECONDS,
-            int(parcel.attempt is None),
+            int(parcel.speaker is None),
+            "attempt" if parcel.speaker is None or parcel.speaker.run_id == run_id else f"of:{parcel.speaker.run_id}",
             "" if parcel.error is None else compact_json(parcel.error),
             *("" if frame is None else frame for frame in parcel.frames),
         ]

@@ -41,8 +41,19 @@ class Done(Generic[T]):
     ended: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A run that speaks in the stream of the one that awaits it: its frames stand under the call that asked."""
+
+    run_id: str
+    call_id: str
+
+    def frame(self, frame: Frame) -> Frame:
+        return {**frame, "parentId": self.call_id}
+
+
 class FrameWriter:
-    """The one writer of a run in a process, shared by a parent and its delegates so that their order is kept.
+    """The one writer of a run in a process; a delegate's writes in its parent's stream, and does not end it.
 
     `write` never waits: rows are stored by a task of their own, one insert for all that gathered meanwhile. An error
     of such a write is raised by the next call. The first text of a step is stored at once, later text after
@@ -57,7 +68,9 @@ class FrameWriter:
         later: Run | None = None,
         flush_ms: int = FLUSH_MS,
         closed: Callable[[], None] | None = None,
+        aside: Aside | None = None,
     ) -> None:
+        self._aside = aside
         self._append, self._run, self._later = append, run, later or run
         self._gathered = True  # the rows that wait are text that was gathered, nothing that somebody waits for
         self._lent = False  # a unit of work has the rows that waited, and comes back with more
@@ -77,6 +90,8 @@ class FrameWriter:
         """Take a frame; raises the failure of an earlier write, and after the end of the stream."""
         if self._failure is not None or self._ended:
             self._refuse()
+        if self._aside is not None:
+            frame = self._aside.frame(frame)
         if is_text(frame):
             if self._timer is not None:  # gathering goes on: this is all that a delta costs
                 self._text.append(frame["text"])
@@ -112,8 +127,8 @@ class FrameWriter:
         if waiting:
             self._append(waiting, None)
         done = work()
-        rows: list[str | None] = [encode(frame) for frame in done.frames]
-        if done.ended:
+        rows: list[str | None] = [encode(self._aside.frame(frame) if self._aside else frame) for frame in done.frames]
+        if done.ended and self._aside is None:
             rows.append(None)
         if rows:
             self._append(rows, None)
@@ -150,7 +165,8 @@ class FrameWriter:
             self._give_text()
             self._ended = True
             self._error = error
-            self._give(None)
+            if self._aside is None:
+                self._give(None)
         try:
             await self._stored()
         finally:

@@ -65,6 +65,12 @@ class RunStore(Protocol):
     def release_run(self, lease: RunLease) -> bool: ...
     def wake_run(self, run_id: str) -> bool: ...
 
+    def lock_run(self, run_id: str) -> bool:
+        """Hold the run's row until the unit ends; False for an unknown run. Before those of its children."""
+
+    def open_children(self, run_id: str) -> list[Run]:
+        """The runs that this one asked for and that are not over, oldest first."""
+
     def request_cancel(self, run_id: str) -> str:
         """`requested`, `settle_now` (queued or waiting), `over` or `unknown`; the first time stays."""
 
@@ -131,10 +137,13 @@ class FrameStore(Protocol):
         self, run_id: str, frame: str | None, error: dict[str, Any] | None = None, *, attempt: int | None = None
     ) -> int: ...
 
-    def append_frames(self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None) -> int:
+    def append_frames(
+        self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None, by: str | None = None
+    ) -> int:
         """Append in one statement and answer the last number. A None is the terminal row of a run that did not fail.
 
-        With `attempt`, refused (`LeaseLost`) once the run's attempt is a newer one.
+        With `attempt`, refused (`LeaseLost`) once the attempt of the run that speaks is a newer one; `by` names one
+        that speaks in this run's stream.
         """
 
     def read_frames(self, run_id: str, after: int, limit: int = 500) -> list[NumberedFrame]: ...

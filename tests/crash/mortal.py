@@ -221,9 +221,11 @@ class MortalStore(OrmStore):
         with self._appended(1):
             return super().append_frame(run_id, frame, error, attempt=attempt)
 
-    def append_frames(self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None) -> int:
+    def append_frames(
+        self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None, by: str | None = None
+    ) -> int:
         with self._appended(len(frames)):
-            return super().append_frames(run_id, frames, attempt=attempt)
+            return super().append_frames(run_id, frames, attempt=attempt, by=by)
 
     @contextmanager
     def _appended(self, count: int) -> Iterator[None]:

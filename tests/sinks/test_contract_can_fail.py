@@ -9,8 +9,8 @@ import pytest
 
 from agent.domain.snapshots import NumberedFrame
 from agent.sinks.memory import MemorySink
-from agent.sinks.pumped import PumpedSink
-from agent.sinks.writer import FrameWriter
+from agent.sinks.pumped import PumpedSink, Speaker
+from agent.sinks.writer import Aside, FrameWriter
 from agent.testing import InMemoryStore
 from agent.testing.contracts import ContractMismatch, SettableClock
 from agent.testing.contracts.sinks import SINK_CONTRACT, SinkSubject
@@ -19,14 +19,14 @@ pytestmark = pytest.mark.once
 
 
 class LosesErrors(MemorySink):
-    def _append(self, run_id: str, attempt: int, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:
-        return super()._append(run_id, attempt, frames, None)
+    def _append(self, run_id: str, speaker: Speaker, frames: Sequence[str | None], error: dict[str, Any] | None) -> int:
+        return super()._append(run_id, speaker, frames, None)
 
 
 class SharesNoText(MemorySink):
-    def open(self, run_id: str, attempt: int) -> FrameWriter:
+    def open(self, run_id: str, attempt: int, aside: Aside | None = None) -> FrameWriter:
         self._writers.clear()
-        return super().open(run_id, attempt)
+        return super().open(run_id, attempt, aside)
 
 
 class PurgesTooEarly(MemorySink):
@@ -56,8 +56,14 @@ class NumbersAnew(MemorySink):
 
 
 class ForgetsTheFence(MemorySink):
-    def _begin(self, run_id: str, attempt: int) -> None:
-        super()._begin(run_id, 0)
+    def _begin(self, run_id: str, speaker: Speaker) -> None:
+        super()._begin(run_id, speaker._replace(attempt=0))
+
+
+class FencesNoDelegate(MemorySink):
+    def _begin(self, run_id: str, speaker: Speaker) -> None:
+        if speaker.run_id == run_id:
+            super()._begin(run_id, speaker)
 
 
 BROKEN: list[tuple[type[PumpedSink], str]] = [
@@ -69,6 +75,7 @@ BROKEN: list[tuple[type[PumpedSink], str]] = [
     (ReadsFromTheStart, "15"),
     (NumbersAnew, "18"),
     (ForgetsTheFence, "21"),
+    (FencesNoDelegate, "22"),
 ]
 
 

@@ -52,30 +52,40 @@ class OrmFrames(OrmUnit):
     ) -> int:
         return self._append(run_id, [(frame, None if error is None else compact_json(error))], attempt)
 
-    def append_frames(self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None) -> int:
+    def append_frames(
+        self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None, by: str | None = None
+    ) -> int:
         if not frames:
-            return self._appended_nothing(run_id, attempt)
+            return self._appended_nothing(run_id, attempt, by or run_id)
         texts: list[Texts] = [(frame, None) for frame in frames]
         if len(texts) <= frame_insert.MOST:
-            return self._append(run_id, texts, attempt)
+            return self._append(run_id, texts, attempt, by=by)
         with self.joined():
-            return [self._append(run_id, part, attempt) for part in batches(texts, frame_insert.MOST)][-1]
+            return [self._append(run_id, part, attempt, by=by) for part in batches(texts, frame_insert.MOST)][-1]
 
-    def _appended_nothing(self, run_id: str, attempt: int | None) -> int:
-        run = _run.first(self.db, run=run_id)
+    def _appended_nothing(self, run_id: str, attempt: int | None, by: str) -> int:
+        run = _run.first(self.db, run=by)
         if attempt is not None and run is not None and run[1] > attempt:
             raise LeaseLost
         return self.last_seq(run_id)
 
-    def _append(self, run_id: str, frames: Sequence[Texts], attempt: int | None, *, tries: int = _TRIES) -> int:
+    def _append(
+        self,
+        run_id: str,
+        frames: Sequence[Texts],
+        attempt: int | None,
+        *,
+        by: str | None = None,
+        tries: int = _TRIES,
+    ) -> int:
         now_ms = epoch_ms(self.clock())
         try:
             with self._own_savepoint():
-                last = frame_insert.append(self.db, run_id, frames, attempt=attempt, now_ms=now_ms)
+                last = frame_insert.append(self.db, run_id, frames, by=by, attempt=attempt, now_ms=now_ms)
         except IntegrityError:  # another writer took the number between our look and our insert
             if tries == 1:
                 raise
-            return self._append(run_id, frames, attempt, tries=tries - 1)
+            return self._append(run_id, frames, attempt, by=by, tries=tries - 1)
         if last is None:
             raise LeaseLost
         return last

@@ -109,6 +109,11 @@ class OrmLeases(OrmUnit):
         waiting = Run.objects.using(self.db).filter(pk=run_id, status=RunStatus.WAITING)
         return waiting.update(status=RunStatus.QUEUED, dispatched_at=None) == 1
 
+    def lock_run(self, run_id: str) -> bool:
+        with self.joined():
+            run = Run.objects.using(self.db).select_for_update().filter(pk=run_id)
+            return run.values_list("pk").first() is not None
+
     def _by_holder(self, move: Update, lease: RunLease, now: datetime, **values: object) -> bool:
         fence = {"run": lease.run_id, "owner": lease.owner, "attempt": lease.attempt}
         return move(self.db, **fence, active_ms=self._active_ms(lease, now), **values) == 1

@@ -91,6 +91,10 @@ class OrmRuns(OrmLeases):
         row = Run.objects.using(self.db).filter(pk=run_id).values(*rows.RUN).first()
         return None if row is None else rows.run(row)
 
+    def open_children(self, run_id: str) -> list[RunValue]:
+        children = Run.objects.using(self.db).open().filter(parent_run_id=run_id)
+        return [rows.run(row) for row in children.order_by("created_at", "id").values(*rows.RUN)]
+
     def record_run_start(self, run_id: str, start: RunStart) -> bool:
         columns = journal.started(start)
         return Run.objects.using(self.db).open().filter(pk=run_id).update(**columns) == 1

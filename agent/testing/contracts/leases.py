@@ -118,6 +118,20 @@ def _park(subject: StoreSubject) -> None:
     same(stored_run(store).status, "running", "goes on")
 
 
+@case(RUN_CONTRACT, "05c the children of a run that are not over are found, oldest first")
+def _children(subject: StoreSubject) -> None:
+    store, clock = subject.store, subject.clock
+    new_run(store)
+    for child in ("second", "first", "over"):
+        new_run(store, child, parent_run_id="run-1", parent_call_id=f"call of {child}")
+        clock.advance(1)
+    new_run(store, "stranger", parent_run_id="run-2")
+    store.record_run_end("over", completed())
+    same([run.id for run in store.open_children("run-1")], ["second", "first"], "the children")
+    same([run.parent_call_id for run in store.open_children("run-1")][:1], ["call of second"], "with their calls")
+    same((store.lock_run("run-1"), store.lock_run("nobody")), (True, False), "a lock")
+
+
 @case(RUN_CONTRACT, "05b a park is refused when a cancel was asked for: nobody else would settle the run")
 def _park_cancelled(subject: StoreSubject) -> None:
     store = subject.store

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 from agent.db import in_db
 from agent.errors import LeaseLost
+from agent.sinks.writer import Aside
+from agent.store.base import AgentStore
 from agent.testing.contracts.base import ContractMismatch, expect, same
 from agent.testing.contracts.rows import claimed, new_run, running
 from agent.testing.contracts.sink_subject import (
@@ -183,3 +186,34 @@ async def _fence(subject: SinkSubject) -> None:
         same(told(await followed(sink)), ["a", "b", None], "rows")
         return
     raise ContractMismatch("a frame of an older attempt was written")
+
+
+@sink_case("22 a delegate speaks under its call, fenced by its own attempt, and does not end the stream", SINK_WRITING)
+async def _aside(subject: SinkSubject) -> None:
+    await in_db(_asked, subject.store)
+    sink, aside = subject.make(), Aside("child", "call")
+    parent, delegate = sink.open(RUN, 2), sink.open(RUN, 1, aside)
+    await written(parent, title("a"))
+    await written(delegate, title("b"))  # of a first attempt, in a stream whose run is in its second
+    await delegate.end()
+    subject.clock.advance(3600)
+    await in_db(claimed, subject.store, "child", owner="w2")
+    late, again = sink.open(RUN, 1, aside), sink.open(RUN, 2, aside)
+    await written(again, title("c"))
+    try:
+        await written(late, title("late"))
+    except LeaseLost:
+        await parent.end()
+        rows = [json.loads(row.frame) if row.frame else {} for row in await followed(sink)]
+        same([row.get("title") for row in rows], ["a", "b", "c", None], "rows")
+        same([row.get("parentId") for row in rows], [None, "call", "call", None], "under the call")
+        return
+    raise ContractMismatch("a frame of a delegate's older attempt was written")
+
+
+def _asked(store: AgentStore) -> None:
+    """A run in its second attempt, and the run that it awaits in its first."""
+    lease = running(store)
+    store.release_run(lease)
+    claimed(store)
+    running(store, "child")

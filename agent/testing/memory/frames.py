@@ -25,8 +25,10 @@ class Frames(State):
         return self._append(run_id, [frame], copied(error))
 
     @unit
-    def append_frames(self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None) -> int:
-        self._fence(run_id, attempt)
+    def append_frames(
+        self, run_id: str, frames: Sequence[str | None], *, attempt: int | None = None, by: str | None = None
+    ) -> int:
+        self._fence(by or run_id, attempt)
         return self._append(run_id, frames, None) if frames else last_number(self, run_id)
 
     def _fence(self, run_id: str, attempt: int | None) -> None:

@@ -167,6 +167,16 @@ class Runs(Journal):
         return True
 
     @unit
+    def lock_run(self, run_id: str) -> bool:
+        return self.run_rows.get(run_id) is not None
+
+    @unit
+    def open_children(self, run_id: str) -> list[Run]:
+        asked = [self.run_rows[key] for key in self.runs_of_parent.keys(run_id)]
+        found = [run for run in asked if run.status not in TERMINAL_RUN]
+        return [shown_run(run) for run in sorted(found, key=lambda run: (run.created_at, run.id))]
+
+    @unit
     def request_cancel(self, run_id: str) -> str:
         run = self.run_rows.get(run_id)
         if run is None:

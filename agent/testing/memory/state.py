@@ -98,6 +98,7 @@ class State(UnitOfWork):
         self.runs_of_thread = self.run_rows.index(lambda row: row.thread_id)
         self.runs_by_status = self.run_rows.index(lambda row: row.status)
         self.runs_of_call = self.run_rows.index(lambda row: row.parent_call_id)
+        self.runs_of_parent = self.run_rows.index(lambda row: row.parent_run_id)
         self.journals: Table[str, tuple[Step, ...]] = Table(self._log)
         self.frames: Table[tuple[str, int], NumberedFrame] = Table(self._log)
         self.streams: Table[str, StreamEnds] = Table(self._log)

@@ -87,6 +87,8 @@ class Working(Twins):
     @rule(run=runs)
     def wake(self, run: str) -> None:
         self.both(lambda store: store.wake_run(run))
+        self.both(lambda store: store.lock_run(run))
+        self.both(lambda store: store.open_children(run))
 
     @rule(age=st.sampled_from([0, 30]), undo=st.booleans())
     def purge_journals(self, age: int, undo: bool) -> None:
@@ -166,9 +168,11 @@ class Working(Twins):
         start = RunStart(prompt_hash="i" * 64, agent_name=agent, model_id=None, persona=None) if agent else None
         self.both(lambda store: store.record_steps(lease, steps, effect=marker, start=start), undo=undo)
 
-    @rule(run=runs, written=st.lists(frames, max_size=3), attempt=attempts, undo=st.booleans())
-    def write_frames(self, run: str, written: list[str | None], attempt: int | None, undo: bool) -> None:
-        self.both(lambda store: store.append_frames(run, written, attempt=attempt), undo=undo)
+    @rule(run=runs, written=st.lists(frames, max_size=3), attempt=attempts, by=st.none() | runs, undo=st.booleans())
+    def write_frames(
+        self, run: str, written: list[str | None], attempt: int | None, by: str | None, undo: bool
+    ) -> None:
+        self.both(lambda store: store.append_frames(run, written, attempt=attempt, by=by), undo=undo)
 
     @rule(run=runs, frame=frames, attempt=attempts, error=st.none() | st.just({"code": "run_failed"}))
     def write_frame(self, run: str, frame: str | None, attempt: int | None, error: Json) -> None:
