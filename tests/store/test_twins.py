@@ -10,6 +10,7 @@ from tests.store.twins.calls import Calls
 from tests.store.twins.conversation import Conversation
 from tests.store.twins.machine import Twins
 from tests.store.twins.money import Money
+from tests.store.twins.proposing import Proposing
 from tests.store.twins.queueing import Queueing
 from tests.store.twins.working import Working
 
@@ -30,7 +31,11 @@ class Waiting(Conversation, Queueing):
     """Messages that wait, in threads that are claimed, copied and deleted."""
 
 
-MACHINES = [(Everything, 20), (Talking, 30), (Running, 40), (Waiting, 30), (Money, 20)]
+class Acting(Conversation, Queueing, Proposing):
+    """Proposals, and the threads that are told how they end."""
+
+
+MACHINES = [(Everything, 20), (Talking, 30), (Running, 40), (Waiting, 30), (Money, 20), (Acting, 30)]
 
 
 @pytest.mark.django_db
