@@ -8,12 +8,17 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from agent.domain.ids import new_id
+from agent.domain.memories import own_scope
 from agent.models.fields import ID, NAME, REF, WORD, CleanTextField, ExactCharField
 
 
 class MemoryFactQuerySet(models.QuerySet["MemoryFact"]):
     def of_actor(self, actor_ref: str) -> Self:
-        return self.filter(scope=f"actor:{actor_ref}")
+        return self.filter(scope=own_scope(actor_ref))
+
+    def told_first(self) -> Self:
+        """Pinned ones, then those changed last."""
+        return self.order_by("-pinned", "-updated_at", "id")
 
 
 class MemoryFact(models.Model):

@@ -23,6 +23,7 @@ from agent.store.conversations import (
     ThreadTurnReader,
     ToolCallStore,
 )
+from agent.store.memories import MemoryStore
 from agent.store.proposals import (
     ConfirmTokenStore,
     ProposalOutcomeStore,
@@ -71,6 +72,7 @@ class AgentStore(
     ProposalWorkerStore,
     ProposalOutcomeStore,
     ConfirmTokenStore,
+    MemoryStore,
     Protocol,
 ):
     """Every capability together: what `OrmStore` and `InMemoryStore` keep."""
@@ -97,5 +99,6 @@ CAPABILITIES: dict[str, type] = {
     "proposal_worker": ProposalWorkerStore,
     "proposal_outcomes": ProposalOutcomeStore,
     "confirm_tokens": ConfirmTokenStore,
+    "memory": MemoryStore,
 }
 REQUIRED = frozenset({"threads", "messages", "tool_calls", "ledger"})

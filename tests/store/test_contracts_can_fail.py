@@ -11,6 +11,7 @@ import pytest
 from agent.domain.actor import Actor
 from agent.domain.commands import AppendMessage, RecordUsage, ToolDecision
 from agent.domain.ledger import ModelPrice, UsageEntry
+from agent.domain.memories import Memory, SaveMemory
 from agent.domain.queue import QueuePause
 from agent.domain.runs import RunLease
 from agent.domain.snapshots import DecisionAnswer, JsonList, Message, ThreadSummary
@@ -114,10 +115,17 @@ class ForgetsKeys(InMemoryStore):
         super().claim_idempotency_key(actor_ref, key, fingerprint)
 
 
+class PinsAnew(InMemoryStore):
+    def upsert_memory(self, fact: SaveMemory) -> Memory:
+        stored = super().upsert_memory(fact)
+        return self.memories.put(stored.id, replace(stored, pinned=fact.pinned))
+
+
 BROKEN: list[tuple[type[InMemoryStore], str, str]] = [
     (ForgetsReasoning, "round trip", "01"),
     (KeepsWhiteSpace, "round trip", "05"),
     (AppendsResults, "tool_calls", "04"),
+    (PinsAnew, "memory", "02"),
     (ListsEveryTenant, "threads", "01"),
     (ReusesNumbers, "threads", "12"),
     (TakesUnknownForFree, "ledger", "02"),

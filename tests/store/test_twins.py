@@ -12,10 +12,11 @@ from tests.store.twins.machine import Twins
 from tests.store.twins.money import Money
 from tests.store.twins.proposing import Proposing
 from tests.store.twins.queueing import Queueing
+from tests.store.twins.remembering import Remembering
 from tests.store.twins.working import Working
 
 
-class Everything(Conversation, Calls, Working, Queueing, Money):
+class Everything(Conversation, Calls, Working, Queueing, Money, Remembering):
     """All that a store is told, in any order: rows of one kind meet the rows of another."""
 
 
@@ -35,7 +36,7 @@ class Acting(Conversation, Queueing, Proposing):
     """Proposals, and the threads that are told how they end."""
 
 
-MACHINES = [(Everything, 20), (Talking, 30), (Running, 40), (Waiting, 30), (Money, 20), (Acting, 30)]
+MACHINES = [(Everything, 20), (Talking, 30), (Running, 40), (Waiting, 30), (Money, 20), (Acting, 30), (Remembering, 10)]
 
 
 @pytest.mark.django_db

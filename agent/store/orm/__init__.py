@@ -9,6 +9,7 @@ from agent.store.orm.frames import OrmFrames
 from agent.store.orm.idempotency import OrmIdempotency
 from agent.store.orm.journal import OrmJournal
 from agent.store.orm.ledger import OrmLedger
+from agent.store.orm.memories import OrmMemories
 from agent.store.orm.messages import OrmMessages
 from agent.store.orm.proposal_work import OrmProposalWork
 from agent.store.orm.queue import OrmQueue
@@ -35,6 +36,7 @@ class OrmStore(
     OrmFrames,
     OrmIdempotency,
     OrmConfirmTokens,
+    OrmMemories,
     OrmProposalWork,
 ):
     """An `AgentStore` on the site's database."""

@@ -9,6 +9,7 @@ from typing import Any
 from agent.domain.actor import Actor
 from agent.domain.commands import UNSET
 from agent.domain.ledger import ModelPrice, UsageEntry
+from agent.domain.memories import Memory
 from agent.domain.queue import QueuedMessage
 from agent.domain.runs import Run
 from agent.domain.snapshots import Message, StoredSummary, ThreadSummary, ToolCall, TurnMessage
@@ -27,6 +28,7 @@ MESSAGE = _columns(Message, "approvals", "run_status")
 TURN_MESSAGE = _columns(TurnMessage)
 SUMMARY = _columns(StoredSummary)
 TOOL_CALL = _columns(ToolCall)
+MEMORY = _columns(Memory)
 RUN = _columns(Run)
 QUEUED = _columns(QueuedMessage)
 USAGE = _columns(UsageEntry)

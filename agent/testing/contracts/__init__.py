@@ -11,6 +11,7 @@ from agent.testing.contracts.frames import FRAME_CONTRACT
 from agent.testing.contracts.holders import HOLDER_CONTRACT
 from agent.testing.contracts.idempotency import IDEMPOTENCY_CONTRACT
 from agent.testing.contracts.ledger import LEDGER_CONTRACT
+from agent.testing.contracts.memories import MEMORY_CONTRACT
 from agent.testing.contracts.proposal_outcomes import (
     PROPOSAL_OUTCOME_CONTRACT,
     PROPOSED_CALL_CONTRACT,
@@ -57,6 +58,7 @@ STORE_CONTRACTS: dict[str, list[StoreCase]] = {
     "proposal_outcomes": PROPOSAL_OUTCOME_CONTRACT,
     "proposed calls": PROPOSED_CALL_CONTRACT,
     "confirm_tokens": CONFIRM_TOKEN_CONTRACT,
+    "memory": MEMORY_CONTRACT,
     "blank history": BLANK_HISTORY_CONTRACT,
     "bounded reads": BOUNDED_READ_CONTRACT,
 }
@@ -72,6 +74,7 @@ __all__ = [
     "HOLDER_CONTRACT",
     "IDEMPOTENCY_CONTRACT",
     "LEDGER_CONTRACT",
+    "MEMORY_CONTRACT",
     "PROPOSAL_CONTRACT",
     "PROPOSAL_OUTCOME_CONTRACT",
     "PROPOSAL_REPLACEMENT_CONTRACT",

@@ -10,6 +10,7 @@ from agent.testing.memory.forks import Forks
 from agent.testing.memory.frames import Frames
 from agent.testing.memory.idempotency import Idempotency
 from agent.testing.memory.ledger import Ledger
+from agent.testing.memory.memories import Memories
 from agent.testing.memory.proposals import Proposals
 from agent.testing.memory.queue import Queue
 from agent.testing.memory.runs import Runs
@@ -17,7 +18,7 @@ from agent.testing.memory.summaries import Summaries
 
 
 class InMemoryStore(
-    Proposals, Creation, Forks, Approvals, Ledger, Runs, Queue, Frames, Summaries, Idempotency, ConfirmTokens
+    Proposals, Creation, Forks, Approvals, Ledger, Runs, Queue, Frames, Summaries, Idempotency, ConfirmTokens, Memories
 ):
     """An `AgentStore` of one process without infrastructure; its units of work are serial, and gone with it."""
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from agent.domain.ids import new_id as default_id
 from agent.domain.ledger import ModelPrice, UsageEntry
+from agent.domain.memories import Memory
 from agent.domain.queue import QueuedMessage, QueuePause
 from agent.domain.runs import Run, Step
 from agent.domain.snapshots import IdempotencyOutcome, Message, NumberedFrame, StoredSummary, ToolCall
@@ -72,6 +73,8 @@ class State(UnitOfWork):
         self._make_runs()
         self._make_ledger()
         self.proposals: Table[str, str] = Table(self._log)  # canonical snapshots
+        self.memories: Table[str, Memory] = Table(self._log)
+        self.memory_at = self.memories.index(lambda row: (row.scope, row.key))
         self.tokens: Table[str, int] = Table(self._log)  # used ones: when each expires, in epoch ms
 
     def _make_conversation(self) -> None:

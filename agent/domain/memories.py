@@ -1,0 +1,55 @@
+"""Facts that outlive a thread, by scope and key."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from agent.domain.actor import Actor
+
+Author = Literal["agent", "human"]
+AUTHORS: tuple[Author, ...] = ("agent", "human")
+GLOBAL = "global"
+
+
+def own_scope(actor_ref: str) -> str:
+    """The scope of one person's facts."""
+    return f"actor:{actor_ref}"
+
+
+def scopes_of(actor: Actor) -> tuple[str, ...]:
+    """The scopes that an actor sees, the own one first and the widest last."""
+    tenant = () if actor.tenant_ref is None else (f"tenant:{actor.tenant_ref}",)
+    return (own_scope(actor.ref), *tenant, GLOBAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveMemory:
+    """A fact to keep under its key; `pinned` counts for one that is new."""
+
+    scope: str
+    key: str
+    text: str
+    origin_author: Author
+    origin_thread_id: str | None = None
+    origin_run_id: str | None = None
+    origin_actor_ref: str | None = None
+    pinned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """A fact as it is kept."""
+
+    id: str
+    scope: str
+    key: str
+    text: str
+    origin_author: str
+    origin_thread_id: str | None
+    origin_run_id: str | None
+    origin_actor_ref: str | None
+    pinned: bool
+    created_at: datetime
+    updated_at: datetime
