@@ -80,6 +80,10 @@ def _held(subject: StoreSubject) -> None:
     same(found and found.id, "c", "what is claimed")
     same({stored(store, each).execution and stored(store, each).execution.status for each in "ab"}, {"unknown"}, "held")  # type: ignore[union-attr]
     same(take(store), None, "nothing is left")
+    clock.advance(LEASE_MS / 1000)
+    same(store.claim_next_proposal("worker-1", LEASE_MS, clock.now, most=1), None, "what was lost too often")
+    execution = stored(store, "c").execution
+    same(execution and execution.status, "unknown", "held as well")
 
 
 @case(PROPOSAL_WORKER_CONTRACT, "03 expiry does nothing early, obeys its limit, and touches no approved one")
