@@ -23,6 +23,7 @@ from agent.store.conversations import (
     ThreadTurnReader,
     ToolCallStore,
 )
+from agent.store.erasure import ErasureStore
 from agent.store.memories import MemoryStore
 from agent.store.proposals import (
     ConfirmTokenStore,
@@ -73,6 +74,7 @@ class AgentStore(
     ProposalOutcomeStore,
     ConfirmTokenStore,
     MemoryStore,
+    ErasureStore,
     Protocol,
 ):
     """Every capability together: what `OrmStore` and `InMemoryStore` keep."""
@@ -100,5 +102,6 @@ CAPABILITIES: dict[str, type] = {
     "proposal_outcomes": ProposalOutcomeStore,
     "confirm_tokens": ConfirmTokenStore,
     "memory": MemoryStore,
+    "erasure": ErasureStore,
 }
 REQUIRED = frozenset({"threads", "messages", "tool_calls", "ledger"})

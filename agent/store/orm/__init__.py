@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent.store.base import CAPABILITIES
 from agent.store.orm.approvals import OrmApprovals
 from agent.store.orm.confirm_tokens import OrmConfirmTokens
+from agent.store.orm.erasure import OrmErasure
 from agent.store.orm.frames import OrmFrames
 from agent.store.orm.idempotency import OrmIdempotency
 from agent.store.orm.journal import OrmJournal
@@ -38,6 +39,7 @@ class OrmStore(
     OrmConfirmTokens,
     OrmMemories,
     OrmProposalWork,
+    OrmErasure,
 ):
     """An `AgentStore` on the site's database."""
 

@@ -7,6 +7,7 @@ store runs the contracts of the capabilities that it declares.
 from agent.testing.contracts import decisions, forks, journal, leases, proposal_refusals, texts, thread_reads
 from agent.testing.contracts.base import Case, ContractMismatch
 from agent.testing.contracts.confirm_tokens import CONFIRM_TOKEN_CONTRACT
+from agent.testing.contracts.erasure import ERASURE_CONTRACT
 from agent.testing.contracts.frames import FRAME_CONTRACT
 from agent.testing.contracts.holders import HOLDER_CONTRACT
 from agent.testing.contracts.idempotency import IDEMPOTENCY_CONTRACT
@@ -59,6 +60,7 @@ STORE_CONTRACTS: dict[str, list[StoreCase]] = {
     "proposed calls": PROPOSED_CALL_CONTRACT,
     "confirm_tokens": CONFIRM_TOKEN_CONTRACT,
     "memory": MEMORY_CONTRACT,
+    "erasure": ERASURE_CONTRACT,
     "blank history": BLANK_HISTORY_CONTRACT,
     "bounded reads": BOUNDED_READ_CONTRACT,
 }
@@ -69,6 +71,7 @@ __all__ = [
     "BLANK_HISTORY_CONTRACT",
     "BOUNDED_READ_CONTRACT",
     "CONFIRM_TOKEN_CONTRACT",
+    "ERASURE_CONTRACT",
     "EVERY_MESSAGE_FIELD",
     "FRAME_CONTRACT",
     "HOLDER_CONTRACT",

@@ -6,6 +6,7 @@ from agent.store.base import CAPABILITIES
 from agent.testing.memory.approvals import Approvals
 from agent.testing.memory.confirm_tokens import ConfirmTokens
 from agent.testing.memory.creation import Creation
+from agent.testing.memory.erasure import Erasure
 from agent.testing.memory.forks import Forks
 from agent.testing.memory.frames import Frames
 from agent.testing.memory.idempotency import Idempotency
@@ -18,7 +19,19 @@ from agent.testing.memory.summaries import Summaries
 
 
 class InMemoryStore(
-    Proposals, Creation, Forks, Approvals, Ledger, Runs, Queue, Frames, Summaries, Idempotency, ConfirmTokens, Memories
+    Proposals,
+    Creation,
+    Forks,
+    Approvals,
+    Ledger,
+    Runs,
+    Queue,
+    Frames,
+    Summaries,
+    Idempotency,
+    ConfirmTokens,
+    Memories,
+    Erasure,
 ):
     """An `AgentStore` of one process without infrastructure; its units of work are serial, and gone with it."""
 
