@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from django.db.models import Q
+from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 
 from agent.domain.proposal_erasure import without_texts
-from agent.domain.proposal_json import fingerprint, from_snapshot
+from agent.domain.proposal_json import fingerprint, from_snapshot, snapshot
 from agent.domain.states import Decision, DeliveryStatus, ExecutionStatus
 from agent.models import (
     ActionProposal,
@@ -26,7 +26,7 @@ from agent.models import (
 from agent.models.erasure import erase
 from agent.models.fields import REF
 from agent.store.orm import frames
-from agent.store.orm.proposal_rows import index_of, shown
+from agent.store.orm.proposal_rows import shown
 from agent.store.orm.unit import OrmUnit
 
 # What of a row is text (the rest of it is counted, or says who and when), and what stands there afterwards.
@@ -92,10 +92,9 @@ class OrmErasure(OrmUnit):
         if seen is None:
             return False
         empty = without_texts(from_snapshot(seen.proposal))
-        index = index_of(empty)
-        return ActionProposal.objects.using(self.db).change(
-            seen, create_fingerprint=fingerprint(empty.asked), proposal=index["proposal"]
-        )
+        same = ActionProposal.objects.using(self.db).filter(pk=key, version=seen.version)
+        text = {"create_fingerprint": fingerprint(empty.asked), "proposal": snapshot(empty)}
+        return same.update(version=F("version") + 1, **text) == 1
 
     def erase_belongings(self, actor_ref: str) -> list[str]:
         with self.joined():
