@@ -39,6 +39,8 @@ message = Signal()
 tool_call = Signal()
 tool_retry = Signal()
 delegated = Signal()
+approval_requested = Signal()
+approval_decided = Signal()
 quota_exceeded = Signal()
 run_failed = Signal()
 run_finished = Signal()
@@ -50,6 +52,8 @@ SIGNALS: Final[Mapping[str, Signal]] = {
     "tool-call": tool_call,
     "tool.retry": tool_retry,
     "delegated": delegated,
+    "approval.requested": approval_requested,
+    "approval.decided": approval_decided,
     "quota.exceeded": quota_exceeded,
     "run.failed": run_failed,
     "run.finished": run_finished,

@@ -15,6 +15,7 @@ from tests.demo_site import DemoSite, demo_site, filled, prepared
 IMAGES = Path(__file__).parent / "images"
 VIEWPORT = {"width": 1200, "height": 760}
 CONSOLE = {"width": 1200, "height": 900}
+WITHOUT_SIDEBAR = "document.querySelectorAll('#nav-sidebar, #toggle-nav-sidebar').forEach((one) => one.remove())"
 
 
 def take_chat(site: DemoSite) -> None:
@@ -34,6 +35,32 @@ def take_chat(site: DemoSite) -> None:
         browser.close()
 
 
+def take_refund(site: DemoSite) -> None:
+    """A refund on its way: asked for by alice, approved by the lead, carried out, told in the chat."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        customer = browser.new_context(base_url=site.url, viewport=VIEWPORT)  # type: ignore[arg-type]
+        customer.add_cookies(site.browser_cookies("alice"))  # type: ignore[arg-type]
+        first, second = Chat(customer.new_page()), Chat(customer.new_page())
+        for chat, order in ((first, 1042), (second, 1023)):
+            chat.page.goto("/")
+            chat.page.wait_for_selector("[data-ready]")
+            chat.ask(f"refund order {order}")
+        lead = browser.new_context(base_url=site.url, viewport=CONSOLE)  # type: ignore[arg-type]
+        lead.add_cookies(site.browser_cookies("lead"))  # type: ignore[arg-type]
+        inbox = lead.new_page()
+        inbox.goto("/admin/governance/approvals/")
+        inbox.evaluate(WITHOUT_SIDEBAR)
+        inbox.keyboard.press("j")
+        inbox.keyboard.press("a")
+        inbox.get_by_text("Done.").wait_for()
+        inbox.screenshot(path=IMAGES / "inbox.png")
+        first.wait_for_words("Order 1042")
+        first.page.mouse.move(0, 0)
+        first.page.screenshot(path=IMAGES / "refunded.png")
+        browser.close()
+
+
 def take_console(site: DemoSite) -> None:
     """What finance opens on the first working day of a month, and whether it all worked."""
     with sync_playwright() as playwright:
@@ -43,7 +70,7 @@ def take_console(site: DemoSite) -> None:
         page = context.new_page()
         for name in ("spend", "runs"):
             page.goto(f"/admin/governance/{name}/")
-            page.evaluate("document.querySelector('#nav-sidebar, #toggle-nav-sidebar')?.remove()")
+            page.evaluate(WITHOUT_SIDEBAR)
             page.screenshot(path=IMAGES / f"console-{name}.png")
         browser.close()
 
@@ -51,5 +78,7 @@ def take_console(site: DemoSite) -> None:
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as directory, demo_site(prepared(Path(directory))) as running:
         take_chat(running)
+    with tempfile.TemporaryDirectory() as directory, demo_site(prepared(Path(directory))) as running:
+        take_refund(running)
     with tempfile.TemporaryDirectory() as place, demo_site(filled(prepared(Path(place)), rows=20_000)) as running:
         take_console(running)

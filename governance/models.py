@@ -241,3 +241,18 @@ class RepriceAudit(models.Model):
 
     def __str__(self) -> str:
         return self.id
+
+
+class DigestMark(models.Model):
+    """Up to when an approver was told by e-mail what waits for them."""
+
+    actor_ref = ExactCharField(_("actor"), max_length=REF, primary_key=True)
+    told_until = models.DateTimeField(_("told until"))
+
+    class Meta:
+        db_table = "governance_digest_mark"
+        verbose_name = _("digest mark")
+        verbose_name_plural = _("digest marks")
+
+    def __str__(self) -> str:
+        return self.actor_ref

@@ -45,6 +45,16 @@ async def event_parts(tenants: Tenants) -> AsyncGenerator[bytes, None]:
         yield PING if news is None else event("news", dict(news))
 
 
+async def knocks(tenants: Tenants, prefix: str) -> AsyncGenerator[bytes, None]:
+    """That something of this kind happened, and nothing about it: for who looks again then."""
+    yield event("open", {})
+    async for news in tail(tenants, silence=SILENCE):
+        if news is None:
+            yield PING
+        elif news["event"].startswith(prefix):
+            yield event("news", {})
+
+
 @contextlib.asynccontextmanager
 async def _of_this_process() -> AsyncGenerator[asyncio.Queue[News | None], None]:
     """Events arise on any thread and are handed to this loop."""

@@ -11,10 +11,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from agent.domain.clock import wire_time
 from agent.domain.pricing import usd
-from governance.queries.values import Spend
+from governance.queries.values import Page, Spend
 
 NANOS = "_nanos"
-ABSENT = frozenset({"label", "next_cursor", "total_capped", "decidable"})  # left out, not null
+ABSENT = frozenset({"label", "next_cursor", "total_capped", "decidable", "execution"})  # left out, not null
 RAW = frozenset({"input", "confirmation", "differences", "tool_calls_by_status"})
 
 
@@ -52,7 +52,7 @@ def _fields(value: Any, without: frozenset[str]) -> Iterator[tuple[str, Any]]:  
     kind: type = type(value)
     for name, shown in columns(kind):
         item = getattr(value, name)
-        if name in without or (item is None and name in ABSENT):
+        if (name in without and kind is not Page) or (item is None and name in ABSENT):
             continue
         if name in RAW:
             yield shown, item

@@ -49,8 +49,7 @@ def decide(seen: Proposal, command: Decision, by: Decider, now: int) -> Moved:
         return Moved(answer, _ended(seen, Decision.EXPIRED, _system(EXPIRY, now)))
     if command is Decision.EXPIRED:
         return Moved(Answer.CONFLICT, seen)
-    if seen.asked.four_eyes and by.actor is not None and seen.scope.is_of(by.actor):
-        raise NotAllowed("Somebody else has to decide this.")
+    _refuse_own(seen, by)
     audit = audit_of(by, now)
     if command is Decision.REJECTED:
         return Moved(Answer.APPLIED, _ended(seen, command, audit))
@@ -141,10 +140,17 @@ def settle_unknown(seen: Proposal, end: Settlement | None, by: Decider, now: int
     execution = seen.execution
     if execution is None or execution.status is not ExecutionStatus.UNKNOWN:
         return Moved(Answer.CONFLICT, seen)
+    _refuse_own(seen, by)
     told = replace(execution, settled_by=(*execution.settled_by, audit_of(by, now)))
     if end is None:
         return Moved(Answer.APPLIED, replace(seen, execution=replace(told, status=ExecutionStatus.QUEUED)))
     return Moved(Answer.APPLIED, _settled(replace(seen, execution=told), end, now))
+
+
+def _refuse_own(seen: Proposal, by: Decider) -> None:
+    """Under four eyes whoever asked decides nothing about it."""
+    if seen.asked.four_eyes and by.actor is not None and seen.scope.is_of(by.actor):
+        raise NotAllowed("Somebody else has to decide this.")
 
 
 def outcome_id(proposal_id: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 
 REPLACEMENT = "\ufffd"
 # Categories of characters that show nothing: a text of these alone says nothing.
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
+_TRICKY = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
@@ -32,6 +34,24 @@ def clean_text(value: str) -> str:
 def escaped(value: str) -> str:
     """The text with its NULs and lone surrogates written out, so that they can be stored and seen."""
     return value if is_exact(value) else _UNSTORABLE.sub(lambda found: f"\\u{ord(found.group()):04x}", value)
+
+
+def visible(value: str) -> str:
+    """The text with what is not seen itself but changes how the rest looks (controls, bidi marks) written out."""
+    if value.isascii() and value.isprintable():
+        return value
+    return "".join(_shown(character) for character in value)
+
+
+def _shown(character: str) -> str:
+    if character == "\n" or unicodedata.category(character) not in _TRICKY:
+        return character
+    return "".join(f"\\u{unit:04x}" for unit in _utf16(character))
+
+
+def _utf16(character: str) -> Iterator[int]:
+    data = character.encode("utf-16-be", "surrogatepass")
+    return (int.from_bytes(data[at : at + 2]) for at in range(0, len(data), 2))
 
 
 def clean_cut(value: str, length: int) -> str:

@@ -22,33 +22,47 @@ from agent.errors import (
     NotQuestion,
     RunNotActive,
 )
-from agent.flows import dispatch
+from agent.flows import dispatch, events
 from agent.flows.settlement import FAILED
 from agent.spi import ApprovalPolicy
 from agent.store import get_store
 from agent.store.base import AgentStore
 
 
-def approve(actor: Actor, call_id: str, *, digest: str | None = None, via: str = "web", remember: bool = False) -> None:
-    """Let the call run; a question is answered with its defaults. The same again changes nothing.
+def approve(
+    actor: Actor,
+    call_id: str,
+    *,
+    digest: str | None = None,
+    via: str = "web",
+    remember: bool = False,
+    overrule: bool = False,
+) -> str:
+    """Let the call run; a question is answered with its defaults. The same again changes nothing: `unchanged`.
 
+    `overrule` passes the rule of who answers to the approver, which a superuser of the console does; never four eyes.
     Raises `NotFound`, `NotAllowed`, and `Conflict`s: `IsProposal`, `CardChanged`, `AlreadyDecided`, `RunNotActive`,
     `ApprovalExpired`.
     """
-    call = decidable(get_store(), actor, call_id, digest=digest)
+    call = decidable(get_store(), actor, call_id, digest=digest, overrule=overrule)
     if call.tool_name == ASK:
-        answer_call(actor, call, {}, via=via)
-    else:
-        decide(call, ToolDecision(decision=ToolCallDecision.APPROVED, actor=actor, via=via, remember=remember))
+        return answer_call(actor, call, {}, via=via)
+    return decide(call, ToolDecision(decision=ToolCallDecision.APPROVED, actor=actor, via=via, remember=remember))
 
 
 def reject(
-    actor: Actor, call_id: str, *, reason: str | None = None, digest: str | None = None, via: str = "web"
-) -> None:
-    """Refuse the call; the reason is told to the model. A question is skipped. Raises as `approve` does."""
-    call = decidable(get_store(), actor, call_id, digest=digest)
+    actor: Actor,
+    call_id: str,
+    *,
+    reason: str | None = None,
+    digest: str | None = None,
+    via: str = "web",
+    overrule: bool = False,
+) -> str:
+    """Refuse the call; the reason is told to the model. A question is skipped. As `approve` otherwise."""
+    call = decidable(get_store(), actor, call_id, digest=digest, overrule=overrule)
     word = ToolCallDecision.SKIPPED if call.tool_name == ASK else ToolCallDecision.REJECTED
-    decide(call, ToolDecision(decision=word, actor=actor, via=via, reason=reason))
+    return decide(call, ToolDecision(decision=word, actor=actor, via=via, reason=reason))
 
 
 def answer(actor: Actor, call_id: str, answers: object, *, digest: str | None = None, via: str = "web") -> None:
@@ -95,11 +109,11 @@ def wake(store: AgentStore, run_id: str | None) -> None:
         store.on_commit(partial(dispatch.run, run_id))
 
 
-def answer_call(actor: Actor, call: ToolCall, answers: object, *, via: str) -> None:
+def answer_call(actor: Actor, call: ToolCall, answers: object, *, via: str) -> str:
     """Answer a question that the actor was found to decide; answers that are wrong leave it open."""
     if call.decision is None:
         answers = _checked(call, answers)
-    decide(call, ToolDecision(decision=ToolCallDecision.ANSWERED, actor=actor, via=via, answers=answers))
+    return decide(call, ToolDecision(decision=ToolCallDecision.ANSWERED, actor=actor, via=via, answers=answers))
 
 
 def _checked(call: ToolCall, answers: object) -> object:
@@ -114,8 +128,8 @@ def _question(actor: Actor, call_id: str, digest: str | None) -> ToolCall:
     return call
 
 
-def decide(call: ToolCall, decision: ToolDecision) -> None:
-    """One guarded move, and the wake-up of the run that waits for it, in one unit."""
+def decide(call: ToolCall, decision: ToolDecision) -> str:
+    """One guarded move, and the wake-up of the run that waits for it, in one unit: `applied` or `unchanged`."""
     store = get_store()
     with store.atomic():
         if call.status in OPEN_TOOL_CALL and _is_over(store, call):
@@ -123,15 +137,19 @@ def decide(call: ToolCall, decision: ToolDecision) -> None:
         given = store.decide_tool_call(call.id, decision)
         if given.status == "applied" or (given.status == "expired" and call.decision is None):
             wake(store, given.run_id)
+        if given.status == "applied":
+            events.call_decided(store, call, decision=str(decision.decision), via=decision.via)
     _refuse_unless_taken(store, call, given)
+    return given.status
 
 
-def decidable(store: AgentStore, actor: Actor, call_id: str, *, digest: str | None) -> ToolCall:
+def decidable(store: AgentStore, actor: Actor, call_id: str, *, digest: str | None, overrule: bool = False) -> ToolCall:
     """The call as the actor may decide it and was shown it."""
     call, owner = store.get_tool_call(call_id), store.owner_of_tool_call(call_id)
     if call is None or owner is None:
         raise NotFound
-    if not (may_decide(actor, call.approver, owner) or (call.approver is None and actor.same_as(owner))):
+    answers_to_it = may_decide(actor, call.approver, owner) or (call.approver is None and actor.same_as(owner))
+    if not (overrule or answers_to_it):
         raise NotAllowed
     if call.status == ToolCallStatus.PROPOSED:
         raise IsProposal

@@ -255,6 +255,8 @@ class CallRows:
                 **columns,
             )
         )
+        if status in {ToolCallStatus.PENDING_APPROVAL, ToolCallStatus.PROPOSED}:
+            events.approval_requested(self.store, run, call, proposal_id=columns.get("proposal_id"))
 
 
 def _dumped(arguments: BaseModel) -> Json:

@@ -12,7 +12,9 @@ from agent import signals
 from agent.domain.actor import Actor
 from agent.domain.commands import AppendMessage
 from agent.domain.ledger import UsageEntry
+from agent.domain.proposals import Proposal
 from agent.domain.runs import Run, RunLease
+from agent.domain.snapshots import ToolCall
 from agent.signals import Event, Fact
 from agent.sinks import notices
 from agent.sinks.broadcast import broadcast
@@ -77,6 +79,28 @@ def delegated(
 ) -> None:
     """Another agent was asked; `detached`: nobody waits for its answer."""
     _tell(store, "delegated", run, **_of_call(call), childRunId=child_run_id, agent=agent, detached=detached)
+
+
+def approval_requested(store: AgentStore, run: Run, call: Mapping[str, Any], *, proposal_id: str | None) -> None:
+    """Somebody is asked: about the call, or about the proposal that it became."""
+    _tell(store, "approval.requested", run, **_of_call(call), proposalId=proposal_id)
+
+
+def call_decided(store: AgentStore, call: ToolCall, *, decision: str, via: str) -> None:
+    payload = {"actorRef": call.actor_ref, "tenantRef": call.tenant_ref, "runId": call.run_id}
+    payload |= {"threadId": call.thread_id, "agentName": call.agent_name, "toolCallId": call.id}
+    told = {"toolName": call.tool_name, "proposalId": None, "decision": decision, "via": via}
+    _after_commit(store, "approval.decided", payload | told)
+
+
+def proposal_decided(store: AgentStore, proposal: Proposal) -> None:
+    """A person's decision, or what a person said became of an execution that was lost."""
+    asked, scope, audit = proposal.asked, proposal.scope, proposal.audit
+    payload = {"actorRef": scope.actor_ref, "tenantRef": scope.tenant_ref, "runId": asked.origin_run_id}
+    payload |= {"threadId": scope.thread_id, "agentName": asked.execution_context.get("agentName")}
+    payload |= {"toolCallId": asked.origin_tool_call_id, "toolName": asked.tool_name, "proposalId": asked.id}
+    told = {"decision": str(proposal.decision), "via": None if audit is None else audit.via}
+    _after_commit(store, "approval.decided", payload | told)
 
 
 def run_finished(store: AgentStore, run: Run, status: str, work: Work, *, lease: RunLease | None) -> None:

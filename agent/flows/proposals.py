@@ -12,7 +12,7 @@ from agent.domain.model_calls import Json
 from agent.domain.proposals import Answer, Decider, Proposal, ProposalAnswer, ProposalCursor, ProposalScope, Settlement
 from agent.domain.states import Decision
 from agent.errors import CardChanged, Invalid, NotAllowed, NotFound, NotSupported
-from agent.flows import dispatch, outcomes
+from agent.flows import dispatch, events, outcomes
 from agent.flows.approvals import may_decide
 from agent.flows.handing import lock
 from agent.store import get_store
@@ -37,13 +37,16 @@ def approve(
     digest: str | None = None,
     via: str = "web",
     remember: bool = False,
+    overrule: bool = False,
 ) -> ProposalAnswer:
     """Let a worker carry it out. The same decision again is `unchanged`, and the first decider stays.
 
+    `overrule` passes the rule of who answers to the approver, which a superuser of the console does; never four eyes.
     Raises `NotFound`, `NotAllowed` and `CardChanged`; a decision that comes too late is an answer.
     """
     by = Decider(actor=actor, via=via, remember=remember)
-    return _decide(actor, proposal_id, Decision.APPROVED, by, digest=digest, thread_id=thread_id)
+    shown = _Shown(thread_id=thread_id, digest=digest)
+    return _decide(actor, proposal_id, Decision.APPROVED, by, shown, overrule=overrule)
 
 
 def reject(
@@ -54,10 +57,12 @@ def reject(
     reason: str | None = None,
     digest: str | None = None,
     via: str = "web",
+    overrule: bool = False,
 ) -> ProposalAnswer:
-    """Refuse it; the thread is told, with the reason. Raises as `approve` does."""
+    """Refuse it; the thread is told, with the reason. As `approve` otherwise."""
     by = Decider(actor=actor, via=via, reason=reason)
-    return _decide(actor, proposal_id, Decision.REJECTED, by, digest=digest, thread_id=thread_id)
+    shown = _Shown(thread_id=thread_id, digest=digest)
+    return _decide(actor, proposal_id, Decision.REJECTED, by, shown, overrule=overrule)
 
 
 def settle_unknown(
@@ -68,15 +73,20 @@ def settle_unknown(
     result: Json | Unset = Unset.UNSET,
     error: str | None = None,
     via: str = "admin",
+    overrule: bool = False,
 ) -> ProposalAnswer:
     """Say what became of an execution that was lost: it failed with an `error`, or it succeeded."""
     end = Settlement(status="failed" if error is not None else "succeeded", result=result, error=error)
-    return _settle_unknown(actor, proposal_id, end, reason=reason, via=via)
+    by = Decider(actor=actor, via=via, reason=reason)
+    return _settle_unknown(actor, proposal_id, end, by, overrule=overrule)
 
 
-def run_again(actor: Actor, proposal_id: str, *, reason: str, via: str = "admin") -> ProposalAnswer:
+def run_again(
+    actor: Actor, proposal_id: str, *, reason: str, via: str = "admin", overrule: bool = False
+) -> ProposalAnswer:
     """Let a lost execution run once more, with the same idempotency key."""
-    return _settle_unknown(actor, proposal_id, None, reason=reason, via=via)
+    by = Decider(actor=actor, via=via, reason=reason)
+    return _settle_unknown(actor, proposal_id, None, by, overrule=overrule)
 
 
 def page(actor: Actor, thread_id: str, *, after: ProposalCursor | None = None) -> ProposalPage:
@@ -124,28 +134,39 @@ def owner_of(proposal: Proposal) -> Owner:
     return Owner(proposal.scope.actor_ref, proposal.scope.tenant_ref)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    """What the decider was shown: in which conversation, and the digest of the card; None where it was not said."""
+
+    thread_id: str | None
+    digest: str | None
+
+
 def _decide(
-    actor: Actor, proposal_id: str, word: Decision, by: Decider, *, digest: str | None, thread_id: str | None
+    actor: Actor, proposal_id: str, word: Decision, by: Decider, shown: _Shown, *, overrule: bool
 ) -> ProposalAnswer:
     store = get_store()
-    proposal = _decidable(store, actor, proposal_id, thread_id)
-    if digest is not None and digest != proposal.digest:
+    proposal = _decidable(store, actor, proposal_id, shown.thread_id, overrule=overrule)
+    if shown.digest is not None and shown.digest != proposal.digest:
         raise CardChanged
     return _moved(store, proposal, lambda: store.decide_proposal(proposal.scope, proposal_id, word, by))
 
 
-def _settle_unknown(actor: Actor, proposal_id: str, end: Settlement | None, *, reason: str, via: str) -> ProposalAnswer:
-    if not reason.strip():
+def _settle_unknown(
+    actor: Actor, proposal_id: str, end: Settlement | None, by: Decider, *, overrule: bool
+) -> ProposalAnswer:
+    if not (by.reason or "").strip():
         raise Invalid.field("reason", "say how you know")
     store = get_store()
-    proposal = _decidable(store, actor, proposal_id)
-    by = Decider(actor=actor, via=via, reason=reason)
+    proposal = _decidable(store, actor, proposal_id, overrule=overrule)
     return _moved(store, proposal, lambda: store.settle_unknown_proposal(proposal.scope, proposal_id, end, by))
 
 
-def _decidable(store: AgentStore, actor: Actor, proposal_id: str, thread_id: str | None = None) -> Proposal:
+def _decidable(
+    store: AgentStore, actor: Actor, proposal_id: str, thread_id: str | None = None, *, overrule: bool
+) -> Proposal:
     proposal = found(store, proposal_id, thread_id=thread_id)
-    if not may_decide(actor, proposal.asked.approver, owner_of(proposal)):
+    if not (overrule or may_decide(actor, proposal.asked.approver, owner_of(proposal))):
         raise NotAllowed
     return proposal
 
@@ -158,6 +179,7 @@ def _moved(store: AgentStore, proposal: Proposal, move: Callable[[], ProposalAns
         after = answer.proposal
         if after is not None and answer.status in {Answer.APPLIED, Answer.EXPIRED}:
             outcomes.tell(store, after)
+            events.proposal_decided(store, after)
             if after.execution is not None:
                 store.on_commit(partial(dispatch.proposal, proposal.id))
     return answer

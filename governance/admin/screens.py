@@ -8,6 +8,7 @@ from django.db import models
 
 from agent.admin.base import ReadOnlyAdmin
 from governance.models import (
+    DigestMark,
     RepriceAudit,
     RollupDay,
     RunRollup,
@@ -65,7 +66,14 @@ class RepriceAuditAdmin(ReadOnlyAdmin):
     search_fields = ("id",)
 
 
+class DigestMarkAdmin(ReadOnlyAdmin):
+    columns = ("actor_ref", "told_until")
+    ordering = ("-actor_ref",)
+    search_fields = ("actor_ref",)
+
+
 SCREENS: dict[type[models.Model], type[ReadOnlyAdmin]] = {
+    DigestMark: DigestMarkAdmin,
     RepriceAudit: RepriceAuditAdmin,
     RollupDay: RollupDayAdmin,
     RunRollup: RunRollupAdmin,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
+from django.http import HttpRequest
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,7 +14,7 @@ from agent.api.parsing import limit_of, path_id
 from governance import queries
 from governance.api import asking
 from governance.api.base import FILTERS, LIMIT, PAGING, RANGE, ConsoleView, operation, wants_csv
-from governance.permissions import INBOX, RELIABILITY, SPEND, hidden_costs
+from governance.permissions import RELIABILITY, SPEND, hidden_costs
 from governance.queries import records, values
 from governance.queries.paging import LATEST_DEFAULT, LATEST_MOST, pages
 from governance.queries.spend import TOP_DEFAULT, TOP_MOST
@@ -22,6 +23,8 @@ from governance.wire import page_schema, schema, to_json
 Answer = Any  # a Response, or a stream
 ASKED = (*RANGE, *FILTERS)
 NOT_FOUND = {404: ""}
+Query = Callable[..., Any]
+SeenBy = Callable[[HttpRequest, Query], Query]
 
 
 class SpendView(ConsoleView):
@@ -82,9 +85,17 @@ class ToolsView(ConsoleView):
 
 
 def page_view(
-    name: str, summary: str, query: Callable[..., values.Page[Any]], row: type, needs: tuple[str, ...]
+    name: str,
+    summary: str,
+    query: Callable[..., values.Page[Any]],
+    row: type,
+    needs: tuple[str, ...],
+    seen_by: SeenBy | None = None,
 ) -> type[ConsoleView]:
-    """A view of a page: by number, by cursor, with filters of its own, and whole as a file."""
+    """A view of a page: by number, by cursor, with filters of its own, and whole as a file.
+
+    `seen_by` makes of the query what one person may see of it.
+    """
 
     class View(ConsoleView):
         @operation(
@@ -96,11 +107,11 @@ def page_view(
         )
         def get(self, request: Request) -> Answer:
             asked = asking.selection(request, takes=(*asking.PAGING, "where"))
-            where = asking.where(request)
+            where, read = asking.where(request), query if seen_by is None else seen_by(request._request, query)
             if wants_csv(request):
-                query(asked, where, queries.Ask(limit=1))  # what is refused is refused before the file begins
-                return self.csv(request, name, row, pages(lambda ask: query(asked, where, ask)))
-            page = query(asked, where, asking.ask(request))
+                read(asked, where, queries.Ask(limit=1))  # what is refused is refused before the file begins
+                return self.csv(request, name, row, pages(lambda ask: read(asked, where, ask)))
+            page = read(asked, where, asking.ask(request))
             return Response(to_json(page, without=hidden_costs(request._request)))
 
     View.needs = needs
@@ -109,9 +120,14 @@ def page_view(
 
 
 def latest_view(
-    name: str, summary: str, query: Callable[..., Any], row: type, needs: tuple[str, ...]
+    name: str,
+    summary: str,
+    query: Callable[..., Any],
+    row: type,
+    needs: tuple[str, ...],
+    seen_by: SeenBy | None = None,
 ) -> type[ConsoleView]:
-    """A view of the newest rows, whatever the range."""
+    """A view of the newest rows, whatever the range; `seen_by` as of a page."""
 
     class View(ConsoleView):
         @operation(
@@ -124,7 +140,8 @@ def latest_view(
         def get(self, request: Request) -> Answer:
             asked = asking.selection(request, takes=("limit",))
             limit = limit_of(request, default=LATEST_DEFAULT, maximum=LATEST_MOST)
-            return self.rows_or_csv(request, name, row, partial(query, asked, limit))
+            read = query if seen_by is None else seen_by(request._request, query)
+            return self.rows_or_csv(request, name, row, partial(read, asked, limit))
 
     View.needs = needs
     View.__name__ = View.__qualname__ = f"{summary.title().replace(' ', '')}View"
@@ -168,13 +185,4 @@ TABLES: Mapping[str, type[ConsoleView]] = {
         "threads", "Conversations that changed last", queries.recent_threads, records.ThreadRow, THREADS
     ),
     "threads-page": page_view("threads-page", "Conversations", queries.threads_page, records.ThreadRow, THREADS),
-    "approvals": latest_view(
-        "approvals", "What waits for a decision", queries.pending_approvals, records.ApprovalRow, (INBOX,)
-    ),
-    "approvals-page": page_view(
-        "approvals-page", "Waiting decisions", queries.approvals_page, records.ApprovalRow, (INBOX,)
-    ),
-    "decisions-page": page_view(
-        "decisions-page", "What was decided", queries.decisions_page, records.DecisionRow, (INBOX,)
-    ),
 }

@@ -4,7 +4,7 @@ A query takes a `Selection` (days, filters, tenants, whether text may be read) a
 """
 
 from governance.queries.compare import Change, Saving, cache_savings, compare, moved
-from governance.queries.decisions import approvals_page, decisions_page, pending_approvals
+from governance.queries.decisions import decisions_page
 from governance.queries.details import run_detail
 from governance.queries.paging import Ask
 from governance.queries.runs import (
@@ -32,6 +32,7 @@ from governance.queries.threads import recent_threads, thread_detail, threads_pa
 from governance.queries.tools import recent_tool_calls, tool_calls_page, tool_stats
 from governance.queries.usage import usage_page
 from governance.queries.values import Page
+from governance.queries.waiting import approvals_page, pending_approvals
 
 __all__ = [
     "NONE",

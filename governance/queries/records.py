@@ -175,9 +175,11 @@ class RunDetail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRow:
-    kind: str  # blocking or independent
+    """One that waits. `execution` is `unknown` where nobody knows what became of an approved one."""
+
+    kind: str  # approval, question or proposal
     tool_call_id: str | None
-    proposal_id: str | None
+    proposal_id: str | None = None
     tool_name: str
     input: Any
     confirmation: Mapping[str, Any] | None
@@ -185,15 +187,17 @@ class ApprovalRow:
     digest: str | None
     four_eyes: bool
     thread_id: str
-    thread_title: str | None
+    thread_title: str | None = None
     actor_ref: str
     tenant_ref: str | None
     agent_name: str | None
     requested_at: datetime
     expires_at: datetime | None
     run_id: str | None
-    cost_nanos: int | None
-    decidable: bool | None
+    cost_nanos: int | None = None
+    unpriced_requests: int = 0
+    execution: str | None = None
+    decidable: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

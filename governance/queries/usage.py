@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from agent.errors import Invalid
-from agent.models import UsageEntry
+from agent.models import Run, UsageEntry
 from governance.base import created_in
 from governance.measures import MEASURES, THREAD
 from governance.queries.paging import Ask, Field, Order, Where, narrowed, page_of
@@ -21,6 +21,7 @@ from governance.rollups.marks import database
 
 NEWEST = Order(columns=("created_at", "id"))
 COLUMNS = tuple(UsageRow.__dataclass_fields__)
+NOTHING: Sums = dict.fromkeys(THREAD, 0)
 
 
 def _priced(value: str) -> Q:
@@ -72,12 +73,21 @@ def costs_by(column: str, keys: Collection[str]) -> dict[str, Sums]:
     return {row[column]: {name: int(row[f"sum_{name}"] or 0) for name in THREAD} for row in grouped}
 
 
+def costs_with_children(run_ids: Collection[str]) -> dict[str, Sums]:
+    """What each of these runs has cost together with the runs that it started, in two statements."""
+    children = Run.objects.using(database()).filter(parent_run_id__in=list(run_ids)) if run_ids else Run.objects.none()
+    parents = {child: str(parent) for child, parent in children.values_list("pk", "parent_run_id")}
+    found: dict[str, Sums] = {}
+    for run_id, sums in costs_by("run_id", {*run_ids, *parents}).items():
+        whole = found.setdefault(parents.get(run_id, run_id), dict(NOTHING))
+        for name, value in sums.items():
+            whole[name] += value
+    return found
+
+
 def whole_cost(entries: QuerySet[UsageEntry]) -> Sums:
     found = entries.aggregate(**{f"sum_{name}": MEASURES[name] for name in THREAD})
     return {name: int(found[f"sum_{name}"] or 0) for name in THREAD}
-
-
-NOTHING: Sums = dict.fromkeys(THREAD, 0)
 
 
 def cost_fields(sums: Sums | None) -> dict[str, int | None]:

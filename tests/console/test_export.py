@@ -33,7 +33,7 @@ def exported(client: Client, url: str, **query: Any) -> list[dict[str, str]]:  #
 @pytest.fixture
 def everything(staff: SignIn) -> Client:
     names = ("view_spend", "view_reliability", "export_governance")
-    return staff(*(f"governance.{name}" for name in names))
+    return staff(*(f"governance.{name}" for name in names), "agent.view_actionproposal")
 
 
 @pytest.mark.parametrize(("page", "table"), TABLES)
@@ -46,10 +46,10 @@ def test_each_table_is_a_file_for_who_may_and_has_a_link(
     url = f"/admin/governance/{page}/"
     rows = exported(everything, url, table=table)
     assert "tell-nobody" not in str(rows)
-    viewer = staff("governance.view_spend", "governance.view_reliability")
+    viewer = staff("governance.view_spend", "governance.view_reliability", "agent.view_actionproposal")
     assert viewer.get(url, JUNE | {"format": "csv", "table": table}).status_code == 403
     by = {"by": table.removesuffix("s")} if table in {"agent", "person", "tenant", "purpose", "prompts"} else {}
-    if table not in {"calls", "tools"}:  # nothing was called here
+    if table not in {"calls", "tools", "decisions"}:  # nothing was called or decided here
         found = links(everything.get(url, JUNE | by).content.decode())
         assert any(f"table={table}" in link for link in found)
 

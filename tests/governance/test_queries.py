@@ -221,7 +221,7 @@ def test_what_waits_is_listed_oldest_first(sample: None) -> None:
     found = queries.pending_approvals(selection())
     assert [row.tool_call_id for row in found] == ids
     assert all(row.thread_title and row.digest and row.cost_nanos is not None for row in found)
-    assert queries.approvals_page(selection(), {"kind": "independent"}).total == 0
+    assert queries.approvals_page(selection(), {"kind": "proposal"}).total == 0
 
 
 def test_a_figure_stands_beside_that_of_the_period_before(db: None) -> None:

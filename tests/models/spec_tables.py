@@ -128,6 +128,9 @@ governance_reprice_audit
     id id; actor_ref ref; reason text; from_at ts?; to_at ts?; model_id name?; include_estimated bool
     rows_priced count; nanos_before nanos; nanos_after nanos; created_at ts
     pk id
+governance_digest_mark
+    actor_ref ref; told_until ts
+    pk actor_ref
 """
 
 # Text columns that are not compared exactly: they are text for people.

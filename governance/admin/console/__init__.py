@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from governance.admin.console.approvals import ApprovalsScreen
 from governance.admin.console.base import Screen
 from governance.admin.console.live import LiveScreen
 from governance.admin.console.model_spend import ModelsScreen
@@ -14,7 +15,7 @@ from governance.admin.console.spend import SpendScreen
 from governance.admin.console.threads import ThreadsScreen
 from governance.admin.console.tools import ToolsScreen
 from governance.admin.console.usage import UsageScreen
-from governance.screens import Live, Models, People, Prices, Runs, Spend, Threads, Tools, Usage
+from governance.screens import Approvals, Live, Models, People, Prices, Runs, Spend, Threads, Tools, Usage
 
 CONSOLE: dict[type[models.Model], type[Screen]] = {
     Spend: SpendScreen,
@@ -23,6 +24,7 @@ CONSOLE: dict[type[models.Model], type[Screen]] = {
     People: PeopleScreen,
     Threads: ThreadsScreen,
     Runs: RunsScreen,
+    Approvals: ApprovalsScreen,
     Tools: ToolsScreen,
     Prices: PricesScreen,
     Live: LiveScreen,

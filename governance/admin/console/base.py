@@ -186,7 +186,7 @@ class Screen(BaseAdmin):
         context = {
             **self.chrome(visit.request, title),
             "asked": visit.asked,
-            "presets": list(presets(visit.asked)) if bars and self.dated else (),
+            "presets": list(presets(visit.asked)) if bars and self.chosen_by_days(visit) else (),
             "filter_bar": list(self.filter_bar(visit)) if bars else (),
             "slow": not self.slow.isdisjoint(visit.asked.filters),
             **shown,
@@ -207,6 +207,10 @@ class Screen(BaseAdmin):
             "opts": self.opts,
             "screens": screens_of(request, self.admin_site.name, here=self.page),
         }
+
+    def chosen_by_days(self, visit: Visit) -> bool:
+        """Whether the days choose what is on this page."""
+        return self.dated
 
     def filter_bar(self, visit: Visit) -> Iterable[dict[str, object]]:
         """The filters of this page with what is asked for, and the address without each."""

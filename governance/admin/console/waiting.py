@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from django.http import HttpRequest
 
+from agent.errors import NotAuthenticated
+from governance.days import DayRange
+from governance.inbox import Desk
+from governance.queries.selection import Selection
+from governance.queries.waiting import waiting
+
 
 def waiting_for(request: HttpRequest) -> int | None:
     """Approvals that this person may decide; None shows no number."""
-    return None
+    try:
+        desk = Desk.of(request)
+    except NotAuthenticated:
+        return None
+    if not desk.permitted:
+        return None
+    found = waiting(desk.seen(Selection.of(DayRange.of(None, None))), owner=desk.owner)
+    return len(found.decidable(desk.may)) or None

@@ -144,6 +144,29 @@ def ago(instant: datetime, now: datetime) -> str:
     return f"{formats.date_format(local, day)} {local:%H:%M}"
 
 
+def left(deadline: datetime | None, now: datetime) -> str:
+    """How long there is until a deadline, in one unit."""
+    if deadline is None:
+        return gettext("no deadline")
+    rest = deadline - now
+    if rest <= timedelta(0):
+        return gettext("its time is over")
+    return gettext("runs out in %(span)s") % {"span": span(rest)}
+
+
+def span(time: timedelta) -> str:
+    """A stretch of time in its largest unit, or two of them: `2 h 10 min`."""
+    minutes = time // timedelta(minutes=1)
+    if minutes < 1:
+        return gettext("less than a minute")
+    if minutes < 60:
+        return gettext("%(n)s min") % {"n": number(minutes)}
+    hours, minutes = divmod(minutes, 60)
+    if hours < 24:
+        return gettext("%(hours)s h %(minutes)s min") % {"hours": number(hours), "minutes": number(minutes)}
+    return days(hours // 24)
+
+
 def changed(change: Difference) -> str:
     """A difference of costs in a table; what had none before is new."""
     return gettext("new") if not change.before else signed(dollars(change.difference), change.difference)
