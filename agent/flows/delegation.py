@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from agent.conf import agent_settings
 from agent.domain.ids import new_id
+from agent.domain.model_calls import Frame
 from agent.domain.results import Payload
 from agent.domain.runs import Run
 from agent.domain.states import TERMINAL_RUN, RunStatus, RunTrigger
-from agent.flows import catalogue, events
+from agent.flows import catalogue, events, retelling
 from agent.flows.call_rows import Call, CallRows
 from agent.flows.failures import told_error
 from agent.flows.families import answer_of
 from agent.flows.journal import Unit
 from agent.flows.starts import Asked, Parent, Send, begin
+from agent.flows.takeover import shown_of
 from agent.flows.tools import Admitted, ToolResult, failed
 from agent.registry import Handoff
 from agent.store.base import AgentStore
@@ -45,7 +48,15 @@ def hand_over(rows: CallRows, call: Call, allowed: Admitted) -> dict[str, Any]:
     return {**payload, **told}
 
 
-def returned(unit: Unit, rows: CallRows, call: Call, persisted: Payload) -> Payload | None:
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """What a child gave, as it was recorded, and what its worker had not told when it was gone."""
+
+    payload: Payload
+    untold: Sequence[Frame] = ()
+
+
+def returned(unit: Unit, rows: CallRows, call: Call, persisted: Payload) -> Returned | None:
     """Record the end of the child that a call waits for, and what it gave; None while it is at work."""
     name, child = f"await:{call['id']}", None
     if not unit.holds(name):
@@ -55,7 +66,7 @@ def returned(unit: Unit, rows: CallRows, call: Call, persisted: Payload) -> Payl
     ended = unit.write(name, _ended, rows.store, child, persisted["agent"])
     result = ToolResult(output={"text": ended["text"]}) if "text" in ended else failed("delegate_failed", ended["why"])
     payload: Payload = unit.write(f"tool:{call['id']}", rows.settle, call, result, asked=False, terminal=False)
-    return payload
+    return Returned(payload, () if child is None else _untold(rows.store, child, call))
 
 
 def _refusal(store: AgentStore, run: Run, agent: str) -> str | None:
@@ -103,6 +114,11 @@ def _begin(rows: CallRows, call: Call, handoff: Handoff, child_id: str, *, task:
     )
     begin(rows.store, asked)
     events.delegated(rows.store, run, call, child_run_id=child_id, agent=agent, detached=handoff.detached)
+
+
+def _untold(store: AgentStore, child: Run, call: Call) -> list[Frame]:
+    """The text of a step is there before its commit, so a second copy of what may be lacking changes nothing."""
+    return [{"parentId": call["id"], **frame} for frame in retelling.untold(store.steps(child.id), shown_of(child))]
 
 
 def _ended(store: AgentStore, child: Run | None, agent: str) -> dict[str, Any]:

@@ -231,11 +231,11 @@ class ToolStep:
 
     def _returned(self, waiting: Waiting, unit: Unit) -> list[Frame]:
         """Record what the agent that was asked has answered, if it is done."""
-        payload = delegation.returned(unit, self._rows, waiting.call, waiting.asked)
-        if payload is None:
+        returned = delegation.returned(unit, self._rows, waiting.call, waiting.asked)
+        if returned is None:
             return []
         self._waiting = None
-        return self._take(waiting.call, payload)
+        return [*returned.untold, *self._take(waiting.call, returned.payload)]
 
     async def _do(self, pending: Preparation | Body) -> Outcome:
         if pending.attempt.done:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from functools import partial
@@ -51,8 +52,12 @@ class Drivers:
         return run_id in self._drivers
 
     def wait(self, seconds: float) -> bool:
-        """Wait until nothing is driven; False when that took longer."""
-        return not wait(list(self._tasks), timeout=seconds).not_done
+        """Wait until nothing is driven, what a run has begun or woken included; False when that took longer."""
+        deadline = time.monotonic() + seconds
+        while tasks := list(self._tasks):
+            if wait(tasks, timeout=max(0.0, deadline - time.monotonic())).not_done:
+                return False
+        return True
 
     def hand_over(self, *, grace_seconds: float | None = None) -> None:
         """Leave every run at its next border; after the grace with what it is in broken off."""

@@ -49,7 +49,7 @@ class Aside:
     call_id: str
 
     def frame(self, frame: Frame) -> Frame:
-        return {**frame, "parentId": self.call_id}
+        return {"parentId": self.call_id, **frame}
 
 
 class FrameWriter:

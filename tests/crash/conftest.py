@@ -81,6 +81,10 @@ class Desk:
         assert self.drive(run_id, at=at, **plan) == -signal.SIGKILL, f"nothing came by {at}"
         return Run.objects.get(pk=run_id)
 
+    def drive_alone(self, run_id: str, *, at: str = "") -> int:
+        """Let a child drive this run and none that it begins or wakes; its wait status."""
+        return self.parent.order(alone=run_id, log=os.fspath(self.log), at=at)
+
     def recover(self) -> None:
         """Another process finds the run once its lease has lapsed, and works on it to its end."""
         assert self.parent.order(ahead=LAPSED, log=os.fspath(self.log), **self.plan) == 0

@@ -75,11 +75,14 @@ def repeated(run_id: str) -> Repeated:
 
 
 def frames(run_id: str) -> list[dict[str, Any]]:
-    """All frames in order, gapless from 1, with at most one end, which is the last row."""
-    rows = list(StreamFrame.objects.filter(run_id=run_id).order_by("seq"))
+    """The run's frames in order; its stream is gapless from 1, with at most one end, which is the last row."""
+    run = Run.objects.get(pk=run_id)
+    rows = list(StreamFrame.objects.filter(run_id=run.stream_run_id).order_by("seq"))
     assert [row.seq for row in rows] == list(range(1, len(rows) + 1))
     assert all(row.frame is not None for row in rows[:-1])
-    return [json.loads(row.frame) for row in rows if row.frame is not None]
+    told = [json.loads(row.frame) for row in rows if row.frame is not None]
+    under = None if run.stream_run_id == run.pk else run.parent_call_id
+    return [_without(frame, {"parentId"}) for frame in told if frame.get("parentId") == under]
 
 
 def ended(run_id: str) -> bool:
@@ -91,7 +94,8 @@ def ended(run_id: str) -> bool:
 def shown(run_id: str) -> Shown:
     """What a client that followed throughout shows in the end; it has to be what is stored."""
     told = fold(frames(run_id))
-    answers = Message.objects.filter(run_id=run_id, role="assistant").order_by("seq").values()
+    mine = Message.objects.filter(run_id=run_id, thread_id=Run.objects.get(pk=run_id).thread_id)
+    answers = mine.filter(role="assistant").order_by("seq").values()
     contents = [_without(step, {"usage", "first"}) for step in told["steps"]]
     assert contents == fold_messages(answers), "a follower does not see what is stored"
     return told

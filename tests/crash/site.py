@@ -13,7 +13,7 @@ from agent.domain.canonical import compact_json
 from agent.domain.model_calls import FrameEmitter, ModelRequest, Reply, ReplyCall, Usage
 from agent.domain.windows import History
 from agent.providers.scripted import WORD
-from agent.registry import ToolContext, agent, tool
+from agent.registry import Handoff, ToolContext, agent, tool
 from tests.crash.mortal import here, plan, shown, touched
 
 CALLS = (
@@ -31,6 +31,7 @@ ASKED = Reply(
 )
 ACTION = ReplyCall(id="a", name="cancel", input={"number": 7})
 PROPOSED = ("refund", "transfer")  # tools whose calls become proposals; the second one holds when it is lost
+ASKS = ("ask_counter", "start_counter")  # another agent
 ANSWERED = Reply(text="Seven is here, thirteen is lost.", usage=Usage(input_tokens=150, output_tokens=7))
 SUMMARIZED = Reply(text="They asked for seven and thirteen.", usage=Usage(input_tokens=90, output_tokens=9))
 PIECES = (14, 6)  # how many frames each of the two model calls emits
@@ -77,10 +78,7 @@ class Model:
             return _folded(request)
         step = int((request.idempotency_key or "").rpartition(":")[2])
         touched(f"model {step} {digest(request)}")
-        first = request.tools[0].name
-        acts = first in {ACTION.name, "settle", *PROPOSED}
-        asked = replace(ASKED, tool_calls=(replace(ACTION, name=first),)) if acts else ASKED
-        reply = ANSWERED if request.messages[-1].tool_results else asked
+        reply = _reply(request)
         before = plan.stored + 1  # step-start
         for number, frame in enumerate(pieces(reply)):
             here(f"model:{step}:{number}")
@@ -89,6 +87,16 @@ class Model:
                 await shown(before + number + 1)
         here(f"model:{step}:{len(pieces(reply))}")
         return reply
+
+
+def _reply(request: ModelRequest) -> Reply:
+    if not request.tools or request.messages[-1].tool_results:
+        return ANSWERED
+    first = request.tools[0].name
+    if first in ASKS:
+        return replace(ASKED, tool_calls=(ReplyCall(id="a", name=first, input={"task": "Count 7."}),))
+    acts = first in {ACTION.name, "settle", *PROPOSED}
+    return replace(ASKED, tool_calls=(replace(ACTION, name=first),)) if acts else ASKED
 
 
 def _folded(request: ModelRequest) -> Reply:
@@ -148,6 +156,10 @@ def declare() -> None:
         _used(ctx, "settle")
         return number
 
+    agent(name="counter", prompt="You count.", tools=[])(type("Counter", (), {}))
+    for name, detached in (("asking", False), ("leaving", True)):
+        handoff = Handoff("counter", detached=detached)
+        agent(name=name, prompt="You ask.", tools=[], handoffs=[handoff])(type(name, (), {}))
     agent(name="holding", prompt="You settle.", tools=[settle])(type("Holding", (), {}))
     agent(name="acting", prompt="You cancel.", tools=[cancel])(type("Acting", (), {}))
     tools, window = [look, weigh, lose], History(max_messages=1, summarize=True)
