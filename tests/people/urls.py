@@ -1,0 +1,5 @@
+"""The agent alone."""
+
+from django.urls import include, path
+
+urlpatterns = [path("agent/", include("agent.urls"))]
