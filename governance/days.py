@@ -9,6 +9,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from django.utils import timezone
 
 from agent.conf import agent_settings
+from agent.domain.clock import YEARS
 from agent.errors import Invalid
 
 ONE_DAY = timedelta(days=1)
@@ -36,6 +37,9 @@ class DayRange:
     @classmethod
     def of(cls, first: date | None = None, last: date | None = None, *, now: datetime | None = None) -> DayRange:
         """The given days of the reporting zone; what is not given makes it thirty days, today included."""
+        for name, day in (("fromDay", first), ("toDay", last)):
+            if day is not None and day.year not in YEARS:
+                raise Invalid.field(name, f"a day of the years {YEARS.start} to {YEARS.stop - 1}")
         zone = agent_settings().report_time_zone
         end = last or (max(first, today(zone, now)) if first else today(zone, now))
         begin = first or end - (DEFAULT_DAYS - 1) * ONE_DAY

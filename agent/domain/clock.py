@@ -9,6 +9,8 @@ from agent.errors import Invalid
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MS = timedelta(milliseconds=1)
 
+YEARS = range(1970, 9000)  # of what somebody asks for: others are slips, and zones overflow at the calendar's ends
+
 
 def wire_time(instant: datetime) -> str:
     """ISO 8601 in UTC, with milliseconds and `Z`."""

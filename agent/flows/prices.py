@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from agent.domain.clock import YEARS
 from agent.domain.commands import NewPrice
 from agent.domain.ledger import ModelPrice
 from agent.domain.text import is_exact
@@ -33,8 +34,9 @@ def supersede(price: NewPrice) -> ModelPrice:
         nanos = getattr(named, attribute)
         if nanos is not None and not 0 <= nanos <= MOST_NANOS:
             raise Invalid.field(field, f"0 to {MOST_NANOS // 10**9:,} US dollars for a million tokens")
-    if named.effective_from is not None and named.effective_from.tzinfo is None:
-        raise Invalid.field("effectiveFrom", "an instant with its time zone")
+    since = named.effective_from
+    if since is not None and (since.tzinfo is None or since.year not in YEARS):
+        raise Invalid.field("effectiveFrom", f"an instant of the years {YEARS.start} on, with its time zone")
     store = get_store()
     with store.atomic():
         return store.supersede_price(named)

@@ -40,6 +40,13 @@ def selection(request: Request, *, takes: tuple[str, ...] = ()) -> Selection:
     )
 
 
+def only(request: Request, *names: str) -> None:
+    """Refuse every parameter but these, where no days and no filters choose anything."""
+    for name in request.query_params:
+        if name not in {*names, "format"}:
+            raise Invalid.field(name, f"not known here; there are {', '.join(names)}")
+
+
 def where(request: Request) -> Mapping[str, str]:
     found = ((_WHERE.match(name), str(value)) for name, value in request.query_params.items())
     return {match[1]: value for match, value in found if match}

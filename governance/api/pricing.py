@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +23,7 @@ from agent.domain.pricing import NANOS_PER_USD, usd
 from agent.errors import Invalid
 from agent.flows import prices
 from agent.store import get_store
+from governance.api import asking
 from governance.api.base import ConsoleView, operation
 from governance.limits import report_of
 from governance.permissions import CHANGE_PRICES, PRICES, SPEND
@@ -31,6 +33,7 @@ Shape = serializers.Serializer[dict[str, Any]]
 PLACES = 9
 FIELDS: Mapping[str, str] = {field: attribute for attribute, field in prices.FIGURES.items()}
 TEXTS = ("modelId", "effectiveFrom", "note")
+_PLAIN = re.compile(r"[0-9]{1,12}(\.[0-9]{1,12})?\Z")  # Decimal would take 1_0 for ten
 REQUIRED = ("modelId", "inputPer1M", "outputPer1M")
 
 
@@ -80,6 +83,7 @@ class PricingView(ConsoleView):
         rows=False,
     )
     def get(self, request: Request) -> Response:
+        asking.only(request, "modelId")
         model_id, store = query_text(request, "modelId"), get_store()
         current = store.list_current_prices()
         now = {price.id for price in current}
@@ -117,6 +121,7 @@ class QuotaView(ConsoleView):
         rows=False,
     )
     def get(self, request: Request) -> Response:
+        asking.only(request, "actor")
         ref = query_text(request, "actor")
         if ref is None:
             raise Invalid.field("actor", "the ref of a person")
@@ -163,6 +168,8 @@ def _nanos(field: str, value: object) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise Invalid.field(field, "a number of US dollars")
     try:
+        if isinstance(value, str) and not _PLAIN.match(value):
+            raise InvalidOperation
         amount = Decimal(str(value)) * NANOS_PER_USD
         if not amount.is_finite() or amount != amount.to_integral_value():
             raise InvalidOperation

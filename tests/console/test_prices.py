@@ -57,6 +57,7 @@ def test_superseding_adds_a_row_and_leaves_written_ones(keeper: Client) -> None:
         ({"output": ""}, "required"),
         ({"model_id": ""}, "required"),
         ({"effective_from": "soon"}, "valid date"),
+        ({"effective_from": "0001-01-01T00:00"}, "an instant of the years 1970 on"),
     ],
 )
 def test_what_is_no_price_is_told_beside_its_field(keeper: Client, wrong: dict[str, str], told: str) -> None:
@@ -101,7 +102,15 @@ def test_who_sees_one_tenant_prices_its_rows_alone(keeper: Client, settings: Any
     assert UsageEntry.objects.get(pk=theirs.pk).cost_nanos is None
 
 
-@pytest.mark.parametrize("wrong", [{"reason": ""}, {"include_estimated": "1"}, {"from_day": "2026-06-01"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"reason": ""},
+        {"include_estimated": "1"},
+        {"from_day": "2026-06-01"},
+        {"from_day": "9999-12-31", "to_day": "9999-12-31"},
+    ],
+)
 def test_an_order_that_is_not_whole_changes_nothing(keeper: Client, wrong: dict[str, str]) -> None:
     entry(estimated_cost_nanos=None)
     price("m")

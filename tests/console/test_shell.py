@@ -99,6 +99,8 @@ def test_the_day_bar_leads_to_each_of_its_ranges(finance: Client) -> None:
         ({"fromDay": "yesterday"}, "fromDay"),
         ({"fromDay": "2026-02-30"}, "fromDay"),
         ({"fromDay": "2026-06-02", "toDay": "2026-06-01"}, "fromDay"),
+        ({"toDay": "0001-01-01"}, "toDay"),
+        ({"fromDay": "9999-12-31", "toDay": "9999-12-31"}, "fromDay"),
         ({"agnet": "billing"}, "agnet"),
         ({"model": "a\0b"}, "model"),
         ({"actor": "x" * 256}, "actor"),

@@ -105,10 +105,15 @@ def test_the_overview_adds_up_to_the_nano(sample: None) -> None:
         ("usage-page?format=xls", "format"),
         ("usage-page?actor=%00", "actor"),
         ("usage-page?fromDay=0001-01-01&toDay=2026-06-01", "fromDay"),
+        ("spend?toDay=0001-01-01", "toDay"),
+        ("reliability?fromDay=9999-12-31&toDay=9999-12-31", "fromDay"),
+        ("runs-page?where[toDay]=9999-12-31", "toDay"),
+        ("quota?actor=1&tenant=north", "tenant"),
+        ("pricing?limit=1", "limit"),
     ],
 )
 def test_what_is_not_known_is_refused_by_name(db: None, query: str, named: str) -> None:
-    answer = staff("finance", *SPEND).get(BASE + query)
+    answer = staff("finance", *SPEND, "governance.view_reliability", "agent.view_modelprice").get(BASE + query)
     assert answer.status_code == 400
     assert named in answer.json()["fields"]
 
@@ -209,7 +214,10 @@ def test_a_price_is_put_in_force_and_malformed_ones_are_not(db: None) -> None:
         ({"inputPer1M": 1e-10}, "inputPer1M"),
         ({"inputPer1M": True}, "inputPer1M"),
         ({"colour": 1}, "colour"),
+        ({"inputPer1M": "1_0"}, "inputPer1M"),
         ({"effectiveFrom": "now"}, "effectiveFrom"),
+        ({"effectiveFrom": "0001-01-01T00:00:00+14:00"}, "effectiveFrom"),
+        ({"effectiveFrom": "9999-12-31T23:59:59-14:00"}, "effectiveFrom"),
         ({"modelId": None}, "modelId"),
     ):
         answer = keeper.post(f"{BASE}pricing", body | wrong)
