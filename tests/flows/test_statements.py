@@ -11,9 +11,11 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from agent.db import close_threads
+from agent.flows import execution, proposals
 from agent.providers.scripted import ScriptedReply, call
 from agent.registry import agent, tool
 from tests.flows.conftest import Site
+from tests.flows.proposing import LEAD, SETTINGS, Desk, declare, run_async, scripted
 
 BOUNDARIES = ("BEGIN", "COMMIT", "SAVEPOINT", "RELEASE", "ROLLBACK", "SET LOCAL", "SET SESSION", "PRAGMA")
 FRAMES = "agent_stream_frame"
@@ -92,3 +94,19 @@ def test_a_turn_with_a_read_tool_takes_few_statements_and_few_commits(site: Call
     assert counted.commits - 1 <= 6, listed
     assert counted.frame_inserts <= 8
     assert "word word" in desk.messages(run.thread_id)[-1].content
+
+
+def test_an_approved_proposal_is_executed_and_told_in_two_commits(site: Callable[..., Site]) -> None:
+    desk = Desk(site(scripted, **SETTINGS))
+    declare(desk)
+    run, proposal = desk.asked()
+    proposals.approve(LEAD, proposal.id)
+    with counting() as counted:
+        assert run_async(execution.execute_next)
+    listed = "\n".join(counted.statements)
+    assert (desk.told(run), len(desk.refunds)) != ([], 0)
+    # MySQL and MariaDB cannot answer what an UPDATE wrote: a read more for the message's number
+    assert len(counted.statements) <= (11 if connections["default"].vendor != "mysql" else 12), listed
+    assert counted.commits == 2, (
+        listed
+    )  # its start, before the tool runs; its end, and the words in the thread
