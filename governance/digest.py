@@ -21,7 +21,7 @@ from governance.models import DigestMark
 from governance.permissions import DECIDE, INBOX
 from governance.queries.records import ApprovalRow
 from governance.queries.selection import Selection
-from governance.queries.waiting import Item, rows_of, waiting
+from governance.queries.waiting import Item, rows_of
 
 SHOWN = 20  # in one letter; of the others it says how many there are
 TITLE = 120
@@ -43,7 +43,7 @@ def mail_approvers(inbox: str) -> int:
     """
     sent = 0
     for user, desk in _approvers():
-        mine = waiting(desk.seen(_everything()), owner=desk.owner).decidable(desk.may)
+        mine = desk.waiting(_everything(), {}).mine
         if mine and _claimed(desk.actor.ref, mine[-1].at):
             letter = _letter(user.email, mine, inbox)
             sent += send_mail(letter.subject, letter.body, None, [letter.to], fail_silently=True)

@@ -21,8 +21,9 @@ from agent.models.tenants import Tenants
 from agent.spi import ActorResolver
 from agent.store import get_store
 from governance.permissions import DECIDE
+from governance.queries.paging import Where
 from governance.queries.selection import Selection, Value
-from governance.queries.waiting import Item
+from governance.queries.waiting import Item, Waiting, waiting
 
 PERMISSION, FOUR_EYES, APPROVER = "permission", "four_eyes", "approver"
 OF_A_PROPOSAL = "proposal-"
@@ -40,6 +41,11 @@ class Ruling:
     remember: bool = False
 
 
+def _judges_by_tenant() -> bool:
+    """Whether the site's policy looks at no more of whose card it is than the tenant, as ours does."""
+    return type(agent_settings().approval_policy).can_decide is DefaultApprovalPolicy.can_decide  # type: ignore[attr-defined]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Desk:
     """Somebody of the staff as a decider: a superuser answers to every approver, but not to four eyes."""
@@ -48,7 +54,9 @@ class Desk:
     permitted: bool
     superuser: bool
     scope: Tenants
+    _by_tenant: bool = field(default_factory=_judges_by_tenant, compare=False)
     _known: dict[tuple[str | None, object], bool] = field(default_factory=dict, compare=False)
+    _read: dict[object, Waiting] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, request: HttpRequest) -> Desk:
@@ -90,6 +98,13 @@ class Desk:
     def owner(self) -> Owner:
         return Owner(self.actor.ref, self.actor.tenant_ref)
 
+    def waiting(self, selection: Selection, where: Where) -> Waiting:
+        """What waits here, read once a request: the page and the number beside its name are of one look."""
+        key = (*sorted(selection.filters.items()), None, *sorted(where.items()))
+        if key not in self._read:
+            self._read[key] = waiting(self.seen(selection), where, owner=self.owner, decidable=self.may)
+        return self._read[key]
+
     def may(self, item: Item) -> bool:
         return not self.hindrance(item.approver, item.owner, four_eyes=item.four_eyes)
 
@@ -103,7 +118,7 @@ class Desk:
 
     def _answers_to(self, approver: str | None, owner: Owner) -> bool:
         """Asked once a page for each approver; for each requester too where the answer may hang on them."""
-        by_tenant = approver != REQUESTER and _judges_by_tenant()
+        by_tenant = approver != REQUESTER and self._by_tenant
         key = (approver, owner.tenant_ref if by_tenant else owner)
         if key not in self._known:
             self._known[key] = may_decide(self.actor, approver, owner)
@@ -155,11 +170,6 @@ class Desk:
 
 def _within(scope: Tenants, tenant: Value) -> Tenants:
     return [tenant] if scope is None or tenant in scope else []
-
-
-def _judges_by_tenant() -> bool:
-    """Whether the site's policy looks at no more of whose card it is than the tenant, as ours does."""
-    return type(agent_settings().approval_policy).can_decide is DefaultApprovalPolicy.can_decide  # type: ignore[attr-defined]
 
 
 def _is_proposal(subject: str) -> bool:

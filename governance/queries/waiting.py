@@ -62,19 +62,25 @@ class Waiting:
     """How much waits for whom; counts stop at 10,000 a table, which is what `capped` says."""
 
     items: Sequence[Item]
+    mine: Sequence[Item]  # those that the one who looks may decide
     capped: bool
 
-    def decidable(self, may: MayDecide) -> list[Item]:
-        return [item for item in self.items if may(item)]
 
-
-def waiting(selection: Selection, where: Where | None = None, *, owner: Owner | None = None) -> Waiting:
+def waiting(
+    selection: Selection,
+    where: Where | None = None,
+    *,
+    owner: Owner | None = None,
+    decidable: MayDecide | None = None,
+) -> Waiting:
     """Everything that waits, oldest first. Four eyes of proposals are read for this `owner`, whom they may hinder."""
     given = where or {}
     span = narrowed(selection, given, FIELDS)[0].range.span if {"fromDay", "toDay"} & given.keys() else None
     tables = [list(table) for table in (_calls(selection, given, span), _proposals(selection, given, span, owner))]
     items = sorted((item for table in tables for item in table[:COUNTED]), key=lambda item: (item.at, item.id))
-    return Waiting(items=items, capped=any(len(table) > COUNTED for table in tables) or len(items) > COUNTED)
+    mine = [] if decidable is None else [item for item in items if decidable(item)]
+    capped = any(len(table) > COUNTED for table in tables) or len(items) > COUNTED
+    return Waiting(items=items, mine=mine, capped=capped)
 
 
 def pending_approvals(

@@ -43,7 +43,7 @@ from governance.queries.decisions import decisions_page
 from governance.queries.paging import COUNTED
 from governance.queries.records import ApprovalRow, DecisionRow
 from governance.queries.values import Page
-from governance.queries.waiting import Item, Waiting, approvals_page, listed, read_of, rows_of, waiting
+from governance.queries.waiting import Item, Waiting, approvals_page, listed, read_of, rows_of
 from governance.tail import knocks
 
 CARD = "X-Card"  # a header of our own script: answer with this card alone
@@ -57,7 +57,6 @@ class Inbox:
     """What waits, and the page of it that is shown."""
 
     all: Waiting
-    mine: Sequence[Item]
     page: Page[Item]
 
 
@@ -196,10 +195,9 @@ def _who(visit: Visit, desk: Desk) -> str:
 
 def _inbox(visit: Visit, desk: Desk) -> Inbox:
     where = {name: visit.asked.own[name] for name in WHERE if name in visit.asked.own}
-    found = waiting(desk.seen(visit.selection), where, owner=desk.owner)
-    mine = found.decidable(desk.may)
-    shown = mine if _who(visit, desk) == ME else found.items
-    return Inbox(all=found, mine=mine, page=listed(shown, ask_of(visit), capped=found.capped))
+    found = desk.waiting(visit.selection, where)
+    shown = found.mine if _who(visit, desk) == ME else found.items
+    return Inbox(all=found, page=listed(shown, ask_of(visit), capped=found.capped))
 
 
 def _tabs(visit: Visit) -> Sequence[Tab]:
@@ -215,14 +213,14 @@ def _tabs(visit: Visit) -> Sequence[Tab]:
 def _answer(visit: Visit, desk: Desk, inbox: Inbox) -> Answer | Empty:
     if not inbox.all.items:
         return Empty(why=gettext("Nothing is waiting for a decision."))
-    others = len(inbox.all.items) - len(inbox.mine)
+    others = len(inbox.all.items) - len(inbox.all.mine)
     rest = ngettext("%(n)s waits for others", "%(n)s wait for others", others) % {"n": words.number(others)}
     everybody = Said(text=rest, href=visit.asked.query(who=ALL))
     told = gettext("Only the oldest %(n)s of a kind are counted.") % {"n": words.number(COUNTED)}
     notes = [Said(text=told)] if inbox.all.capped else []
     return Answer(
-        figure=Said(text=words.number(len(inbox.mine)), href=visit.asked.query(who=ME)),
-        words=[Said(text=gettext("waiting for you")), *_ages(inbox.mine)],
+        figure=Said(text=words.number(len(inbox.all.mine)), href=visit.asked.query(who=ME)),
+        words=[Said(text=gettext("waiting for you")), *_ages(inbox.all.mine)],
         notes=[*notes, *([everybody] if others else [])],
     )
 

@@ -8,7 +8,6 @@ from agent.errors import NotAuthenticated
 from governance.days import DayRange
 from governance.inbox import Desk
 from governance.queries.selection import Selection
-from governance.queries.waiting import waiting
 
 
 def waiting_for(request: HttpRequest) -> int | None:
@@ -19,5 +18,4 @@ def waiting_for(request: HttpRequest) -> int | None:
         return None
     if not desk.permitted:
         return None
-    found = waiting(desk.seen(Selection.of(DayRange.of(None, None))), owner=desk.owner)
-    return len(found.decidable(desk.may)) or None
+    return len(desk.waiting(Selection.of(DayRange.of()), {}).mine) or None
