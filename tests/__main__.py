@@ -1,8 +1,8 @@
 """Run the suite: `python -m tests [--database sqlite|postgres|mariadb]... [pytest arguments]`.
 
 Each database is a leg with a pytest of its own. Without `--database`: SQLite, then a PostgreSQL that comes from pip.
-The MariaDB leg shows the tables, the store and the flows; it needs Debian's mariadb-server-core. POSTGRES_URL and
-MARIADB_URL name a server that is already there instead.
+The MariaDB leg shows the tables, the store, the flows, the sinks and the figures; it needs Debian's
+mariadb-server-core. POSTGRES_URL and MARIADB_URL name a server that is already there instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.services import mariadb_server, postgres_server
 ROOT = Path(__file__).resolve().parent.parent
 LEGS = ("sqlite", "postgres", "mariadb")
 SERVERS = {"postgres": postgres_server, "mariadb": mariadb_server}
-MARIADB_PATHS = ("tests/store", "tests/flows", "tests/models")
+MARIADB_PATHS = ("tests/store", "tests/flows", "tests/models", "tests/sinks", "tests/governance", "tests/console")
 NOTHING_COLLECTED = 5
 
 

@@ -1,8 +1,10 @@
 """The published contracts: lists of cases that every implementation of a port must pass. No test framework needed.
 
 The contracts of the store are here by name; `STORE_CONTRACTS` are all of them, by the capability they are about. A
-store runs the contracts of the capabilities that it declares.
+store runs `cases_for(its capabilities)`.
 """
+
+from collections.abc import Collection, Iterator
 
 from agent.testing.contracts import decisions, forks, journal, leases, proposal_refusals, texts, thread_reads
 from agent.testing.contracts.base import Case, ContractMismatch
@@ -41,6 +43,8 @@ CASES_ADDED_BY = (
     thread_reads,
 )  # to the lists above, when imported
 
+_PROPOSALS = frozenset({"proposals", "proposal_replacement", "proposal_worker", "proposal_outcomes"})
+
 STORE_CONTRACTS: dict[str, list[StoreCase]] = {
     "unit of work": UNIT_OF_WORK_CONTRACT,
     "round trip": ROUND_TRIP_CONTRACT,
@@ -67,10 +71,35 @@ STORE_CONTRACTS: dict[str, list[StoreCase]] = {
 for _cases in STORE_CONTRACTS.values():
     _cases.sort(key=lambda case: case.name)
 
+# What the cases of a contract use as a whole, beside what every store has.
+CONTRACT_NEEDS: dict[str, frozenset[str]] = {
+    "runs": frozenset({"runs", "journal"}),
+    "queue": frozenset({"queue"}),
+    "frames": frozenset({"frames"}),
+    "idempotency": frozenset({"idempotency"}),
+    "summaries": frozenset({"summaries"}),
+    "confirm_tokens": frozenset({"confirm_tokens"}),
+    "proposals": _PROPOSALS,
+    "proposal_replacement": _PROPOSALS,
+    "proposal_worker": _PROPOSALS,
+    "proposal_outcomes": _PROPOSALS | {"queue"},
+    "memory": frozenset({"memory"}),
+    "erasure": _PROPOSALS | {"erasure", "runs", "journal", "frames", "idempotency", "memory"},
+}
+
+
+def cases_for(capabilities: Collection[str]) -> Iterator[tuple[str, StoreCase]]:
+    """The cases that a store with these capabilities has to pass, each with the name of its contract."""
+    for name, cases in STORE_CONTRACTS.items():
+        own = CONTRACT_NEEDS.get(name, frozenset())
+        yield from ((name, case) for case in cases if (own | case.needs).issubset(capabilities))
+
+
 __all__ = [
     "BLANK_HISTORY_CONTRACT",
     "BOUNDED_READ_CONTRACT",
     "CONFIRM_TOKEN_CONTRACT",
+    "CONTRACT_NEEDS",
     "ERASURE_CONTRACT",
     "EVERY_MESSAGE_FIELD",
     "FRAME_CONTRACT",
@@ -99,4 +128,5 @@ __all__ = [
     "SinkSubject",
     "StoreCase",
     "StoreSubject",
+    "cases_for",
 ]

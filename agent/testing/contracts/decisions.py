@@ -10,7 +10,7 @@ from agent.domain.commands import ApprovalFilter, ToolDecision
 from agent.errors import NotAllowed
 from agent.store.base import AgentStore
 from agent.testing.contracts.base import ContractMismatch, expect, same
-from agent.testing.contracts.rows import ANA, BO, answer, called_message, new_call, new_run, new_thread, waiting_call
+from agent.testing.contracts.rows import ANA, BO, answer, called_message, new_call, new_thread, waiting_call
 from agent.testing.contracts.store import START, StoreSubject, case
 from agent.testing.contracts.tool_calls import TOOL_CALL_CONTRACT, stored_call
 
@@ -27,8 +27,7 @@ def decide(
 @case(TOOL_CALL_CONTRACT, "06 of eight racing decisions one is applied", commits=True)
 def _racing_decisions(subject: StoreSubject) -> None:
     store = subject.store
-    new_run(store, "run-1")
-    waiting_call(store, called_message(store))
+    waiting_call(store, called_message(store, held_by="run-1"))
     asked = [partial(decide, store, decision, by=LEAD) for decision in ["approved", "rejected"] * 4]
     answers = subject.parallel(asked)
     same(sorted(answers), ["applied", *["conflict"] * 4, *["unchanged"] * 3], "answers")

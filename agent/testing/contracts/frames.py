@@ -59,7 +59,11 @@ def _race(subject: StoreSubject) -> None:
     expect(all(list(mine) == sorted(mine) for mine in seqs), "in the order of each writer")
 
 
-@case(FRAME_CONTRACT, "04 a writer of an older attempt is refused, one without an attempt or of no run is not")
+@case(
+    FRAME_CONTRACT,
+    "04 a writer of an older attempt is refused, one without an attempt or of no run is not",
+    needs=("runs",),
+)
 def _fence(subject: StoreSubject) -> None:
     store = subject.store
     running(store)
@@ -81,7 +85,11 @@ def _fence(subject: StoreSubject) -> None:
     same([row.frame for row in store.read_frames("run-1", 0)], ["a", "b", "c"], "frames")
 
 
-@case(FRAME_CONTRACT, "05 a purged stream of an open run goes on with higher numbers, of a settled one it is gone")
+@case(
+    FRAME_CONTRACT,
+    "05 a purged stream of an open run goes on with higher numbers, of a settled one it is gone",
+    needs=("runs",),
+)
 def _purge(subject: StoreSubject) -> None:
     store = subject.store
     for run_id in ("open", "settled"):
@@ -129,6 +137,7 @@ def _rollback(subject: StoreSubject) -> None:
     FRAME_CONTRACT,
     "08 of several that end a stream nobody drives, one does, and no other later",
     commits=True,
+    needs=("runs",),
 )
 def _end(subject: StoreSubject) -> None:
     store = subject.store
@@ -142,7 +151,11 @@ def _end(subject: StoreSubject) -> None:
     expect(store.end_stream("run-2", []), "an empty one")
 
 
-@case(FRAME_CONTRACT, "09 streams of settled runs that were left open are found: with frames, without an end")
+@case(
+    FRAME_CONTRACT,
+    "09 streams of settled runs that were left open are found: with frames, without an end",
+    needs=("runs",),
+)
 def _unended(subject: StoreSubject) -> None:
     store, clock = subject.store, subject.clock
     for run_id in ("left", "ended", "silent", "open", "early", "late"):

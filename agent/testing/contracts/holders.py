@@ -56,7 +56,7 @@ def _race(subject: StoreSubject) -> None:
     same(store.active_run_for_thread(thread_id), runs[won.index(True)], "the holder")
 
 
-@case(HOLDER_CONTRACT, "05 the owner of an active run is its thread's, and a finished run has none")
+@case(HOLDER_CONTRACT, "05 the owner of an active run is its thread's, and a finished run has none", needs=("runs",))
 def _owner(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = new_thread(store, held_by="r1")

@@ -194,7 +194,11 @@ def _target(subject: StoreSubject) -> None:
     same(card.get("target"), {"kind": "proposal", "proposalId": "p1"}, "the card")
 
 
-@case(PROPOSED_CALL_CONTRACT, "02 it is decided by its proposal alone, whose state the card shows")
+@case(
+    PROPOSED_CALL_CONTRACT,
+    "02 it is decided by its proposal alone, whose state the card shows",
+    needs=("proposal_replacement", "proposals"),
+)
 def _decided_there(subject: StoreSubject) -> None:
     store = subject.store
     message = called_message(store)

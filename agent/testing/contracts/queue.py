@@ -248,7 +248,9 @@ def _no_message_is_missed(subject: StoreSubject) -> None:
         expect(waits is not released, f"waits: {waits}, released: {released}")
 
 
-@case(QUEUE_CONTRACT, "12 idle queues are those that are not empty, not paused, and held by no open run")
+@case(
+    QUEUE_CONTRACT, "12 idle queues are those that are not empty, not paused, and held by no open run", needs=("runs",)
+)
 def _idle(subject: StoreSubject) -> None:
     store = subject.store
     threads = {name: new_thread(store) for name in ("free", "held", "over", "lost", "paused", "deleted", "empty")}

@@ -15,7 +15,11 @@ BLANK_HISTORY_CONTRACT: list[StoreCase] = []
 BOUNDED_READ_CONTRACT: list[StoreCase] = []
 
 
-@case(BLANK_HISTORY_CONTRACT, "02 blank assistant messages are left out and count nowhere, those with calls stay")
+@case(
+    BLANK_HISTORY_CONTRACT,
+    "02 blank assistant messages are left out and count nowhere, those with calls stay",
+    needs=("turn_reader",),
+)
 def _blank(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = new_thread(store)
@@ -35,7 +39,11 @@ def _blank(subject: StoreSubject) -> None:
     same(detail and len(detail.messages), 6, "the thread itself shows all")
 
 
-@case(BLANK_HISTORY_CONTRACT, "02b a thread that begins with blanks has nothing more below its page")
+@case(
+    BLANK_HISTORY_CONTRACT,
+    "02b a thread that begins with blanks has nothing more below its page",
+    needs=("turn_reader",),
+)
 def _begins_blank(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = new_thread(store)

@@ -163,7 +163,7 @@ def _states(subject: StoreSubject) -> None:
     same(store.run_states([]), {}, "nobody asked for")
 
 
-@case(RUN_CONTRACT, "18 the base of frame numbers only rises, and only while the run is not over")
+@case(RUN_CONTRACT, "18 the base of frame numbers only rises, and only while the run is not over", needs=("frames",))
 def _frame_base(subject: StoreSubject) -> None:
     store = subject.store
     for run_id in ("open", "over"):

@@ -12,7 +12,7 @@ may run inside one that the test takes back.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -94,19 +94,22 @@ class _Race:
 
 @dataclass(frozen=True, slots=True)
 class StoreCase(Case[StoreSubject]):
-    """A promise of the store; with `commits` it needs real transactions."""
+    """A promise of the store; with `commits` it needs real transactions. `needs`: the optional capabilities it uses."""
 
     commits: bool = False
+    needs: frozenset[str] = frozenset()
 
 
 Proof = Callable[[StoreSubject], None]
 
 
-def case(contract: list[StoreCase], name: str, *, commits: bool = False) -> Callable[[Proof], Proof]:
-    """Add a proof to a contract."""
+def case(
+    contract: list[StoreCase], name: str, *, commits: bool = False, needs: Iterable[str] = ()
+) -> Callable[[Proof], Proof]:
+    """Add a proof to a contract; `needs`: the optional capabilities that it uses beside the contract's own."""
 
     def add(proof: Proof) -> Proof:
-        contract.append(StoreCase(name, proof, commits))
+        contract.append(StoreCase(name, proof, commits, frozenset(needs)))
         return proof
 
     return add

@@ -32,7 +32,7 @@ def talk(store: AgentStore, thread_id: str, count: int = 6) -> list[str]:
     return [(say if place % 2 == 0 else answer)(store, thread_id, f"{place}").id for place in range(count)]
 
 
-@case(ROUND_TRIP_CONTRACT, "03g every field of a summary reads back equal")
+@case(ROUND_TRIP_CONTRACT, "03g every field of a summary reads back equal", needs=("summaries",))
 def _fields(subject: StoreSubject) -> None:
     store, clock = subject.store, subject.clock
     thread_id = new_thread(store)

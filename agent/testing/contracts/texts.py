@@ -54,7 +54,7 @@ def _text(subject: StoreSubject) -> None:
     expect(call and list(call.input["order"]) == ["z", "a"], "the order of keys in input")
 
 
-@case(ROUND_TRIP_CONTRACT, "05b ids with NUL or too long are refused, and unknown when asked for")
+@case(ROUND_TRIP_CONTRACT, "05b ids with NUL or too long are refused, and unknown when asked for", needs=("runs",))
 def _ids(subject: StoreSubject) -> None:
     store = subject.store
     for odd in ("a\x00", "\ud800", "x" * 256):
@@ -78,7 +78,11 @@ def _fixture(_: StoreSubject) -> None:
     expect(all(value is not None for value in EVERY_MESSAGE_FIELD.values()), "each has a value")
 
 
-@case(ROUND_TRIP_CONTRACT, "08 what came out, and what went in, can be changed without changing what is stored")
+@case(
+    ROUND_TRIP_CONTRACT,
+    "08 what came out, and what went in, can be changed without changing what is stored",
+    needs=("turn_reader",),
+)
 def _copies(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = new_thread(store)

@@ -50,7 +50,7 @@ def _preview(subject: StoreSubject) -> None:
     same(store.list_threads(ANA)[0].last_message_preview, "😀" * 120, "after a truncation")
 
 
-@case(THREAD_CONTRACT, "15 a turn reads the newest messages, oldest first")
+@case(THREAD_CONTRACT, "15 a turn reads the newest messages, oldest first", needs=("turn_reader",))
 def _page(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = store.create_thread(actor=ANA, title="t", agent_name="support").id
@@ -71,7 +71,7 @@ def _page(subject: StoreSubject) -> None:
     same(store.load_thread_for_turn("nobody"), None, "an unknown thread")
 
 
-@case(THREAD_CONTRACT, "16 an answer outside the page still counts as an answer")
+@case(THREAD_CONTRACT, "16 an answer outside the page still counts as an answer", needs=("turn_reader",))
 def _answered(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = new_thread(store)

@@ -38,7 +38,7 @@ def _promote(subject: StoreSubject) -> None:
     store.promote_thread("nobody")
 
 
-@case(THREAD_CONTRACT, "04 an empty patch leaves the time of the last change alone")
+@case(THREAD_CONTRACT, "04 an empty patch leaves the time of the last change alone", needs=("thread_patch",))
 def _empty_patch(subject: StoreSubject) -> None:
     store, clock = subject.store, subject.clock
     thread_id = new_thread(store)
@@ -50,7 +50,7 @@ def _empty_patch(subject: StoreSubject) -> None:
     same(store.update_thread("nobody", ThreadPatch(title="x")), None, "an unknown thread")
 
 
-@case(THREAD_CONTRACT, "05 None clears a pin, a left-out key keeps it")
+@case(THREAD_CONTRACT, "05 None clears a pin, a left-out key keeps it", needs=("thread_patch",))
 def _patch(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = new_thread(store)
@@ -60,7 +60,11 @@ def _patch(subject: StoreSubject) -> None:
     same(seen, (None, "m", "p", "t"), "pins and title")
 
 
-@case(THREAD_CONTRACT, "06 a soft-deleted thread reads as unknown, and its rows can still be counted")
+@case(
+    THREAD_CONTRACT,
+    "06 a soft-deleted thread reads as unknown, and its rows can still be counted",
+    needs=("runs", "thread_patch", "turn_reader"),
+)
 def _soft_delete(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = new_thread(store, held_by="run-1")
@@ -203,7 +207,11 @@ def _first_message(subject: StoreSubject) -> None:
     same([(m.seq, m.content) for m in (detail.messages if detail else ())], [(1, "q1"), (2, "a1")], "messages")
 
 
-@case(THREAD_CONTRACT, "27 feedback is set and cleared on answers of live threads, and on nothing else")
+@case(
+    THREAD_CONTRACT,
+    "27 feedback is set and cleared on answers of live threads, and on nothing else",
+    needs=("feedback",),
+)
 def _feedback(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = new_thread(store)
@@ -218,7 +226,7 @@ def _feedback(subject: StoreSubject) -> None:
     same([store.set_message_feedback(given.id, vote), store.thread_of_message(given.id)], [False, None], "deleted")
 
 
-@case(THREAD_CONTRACT, "28 components and follow-ups are replaced; nothing is stored as absent")
+@case(THREAD_CONTRACT, "28 components and follow-ups are replaced; nothing is stored as absent", needs=("message_ui",))
 def _amended(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = new_thread(store)
@@ -232,7 +240,11 @@ def _amended(subject: StoreSubject) -> None:
     store.set_message_follow_ups("nobody", [])
 
 
-@case(THREAD_CONTRACT, "24 a title is set, bounded and cleaned; a name that does not fit is refused")
+@case(
+    THREAD_CONTRACT,
+    "24 a title is set, bounded and cleaned; a name that does not fit is refused",
+    needs=("thread_patch",),
+)
 def _titles(subject: StoreSubject) -> None:
     store = subject.store
     thread_id = new_thread(store)
@@ -261,7 +273,9 @@ def _deleted(subject: StoreSubject) -> None:
 
 
 @case(
-    THREAD_CONTRACT, "25 a hard delete removes the thread, its messages, calls, journals and frames, not runs or ledger"
+    THREAD_CONTRACT,
+    "25 a hard delete removes the thread, its messages, calls, journals and frames, not runs or ledger",
+    needs=("feedback", "frames", "journal", "runs"),
 )
 def _purge(subject: StoreSubject) -> None:
     store = subject.store
