@@ -22,6 +22,10 @@ def is_text(frame: Frame) -> bool:
     return frame["kind"] == "text" and len(frame) == 2
 
 
+def text(words: str) -> Frame:
+    return {"kind": "text", "text": words}
+
+
 def step_start() -> Frame:
     return {"kind": "step-start"}
 

@@ -51,6 +51,19 @@ def keep_answer(store: AgentStore, run: Run, told: Told) -> None:
     events.message_stored(store, said, actor=run.actor, thread_id=run.thread_id)
 
 
+def plain_message(run: Run, text: str) -> AppendMessage:
+    """An assistant message of the run that is only words."""
+    return AppendMessage(
+        id=new_id(),
+        thread_id=run.thread_id,
+        role="assistant",
+        content=text,
+        agent_name=run.agent_name,
+        persona=run.persona,
+        run_id=run.id,
+    )
+
+
 def blank(answer: Answer) -> bool:
     """Nothing to show: no message is stored, the ledger row still is."""
     reply = answer.reply

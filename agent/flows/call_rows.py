@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from agent.conf import agent_settings
 from agent.domain.approvals import REQUESTER, Requirement
+from agent.domain.capabilities import words_for
 from agent.domain.clock import wire_time
 from agent.domain.commands import RecordToolCall, ToolCallPatch
 from agent.domain.decisions import card_digest, card_status
@@ -22,7 +23,8 @@ from agent.domain.states import ApprovalMode, ToolCallDecision, ToolCallStatus, 
 from agent.domain.transcript import refusal
 from agent.errors import NotFound
 from agent.flows import events
-from agent.flows.answers import Told
+from agent.flows.answers import Told, plain_message
+from agent.flows.handing import lock
 from agent.flows.journal import Unit
 from agent.flows.preflight import Card
 from agent.flows.proposing import UNDER_WAY, Request, propose
@@ -161,7 +163,18 @@ class CallRows:
         if components and "message_ui" in self.store.capabilities:
             self.store.set_message_ui(self._message_id, components)
         ends = {"terminal": terminal, **({"proposed": True} if proposed else {})}
-        return {"messageIds": [self._message_id], **ends}
+        words = words_for(components, self.run.input.get("uiCapabilities"))
+        if not words:
+            return {"messageIds": [self._message_id], **ends}
+        said = plain_message(self.run, words)
+        self.store.append_message(said)
+        events.message_stored(self.store, said, actor=self.run.actor, thread_id=self.run.thread_id)
+        return {"messageIds": [self._message_id, str(said.id)], "words": words, **ends}
+
+    def hold(self) -> None:
+        """Lock the thread before its calls, where words for components may become a message of it."""
+        if self.run.input.get("uiCapabilities") is not None:
+            lock(self.store, self.run.thread_id)
 
     def _is_terminal(self, allowed: Admitted) -> bool:
         tool = allowed.offered.tool

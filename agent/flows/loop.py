@@ -244,9 +244,7 @@ class Turn:
         if not goes_on and (last or tools.ends_turn(outcomes)):
 
             def record(unit: Unit) -> list[Frame]:
-                settled = tools.settle(unit, outcomes)
-                tools.close(unit, step)
-                return settled
+                return [*tools.settle(unit, outcomes), *tools.close(unit, step)]
 
             settled = self._closing(record)
             return Done((None, True), [*settled, finish_frame(told), *self._ending.frames], ended=True)
@@ -254,7 +252,7 @@ class Turn:
             settled = tools.settle(unit, outcomes)
             if goes_on:
                 return Done((None, False), untold_by(unit, settled + tools.go_on(unit)))
-            tools.close(unit, step)
+            settled += tools.close(unit, step)
             attempt = self._limits.next_call(unit, step + 1, self._opening.stages)
             return Done((attempt, False), untold_by(unit, [*settled, finish_frame(told)]))
 

@@ -119,6 +119,9 @@ def _rest(told: Told, recorded: Mapping[str, Any], seen: Shown, step: str) -> It
     for call in told["toolCalls"]:
         yield from _settled(call, recorded, seen)
     yield from _structured(recorded, seen, f"structured:{step}:")
+    words = (recorded.get(f"persist:tool-outputs:{step}") or {}).get("words", "")
+    if words and not seen.text.endswith(words):
+        yield frames.text(words)
     if not seen.finished and {f"persist:tool-outputs:{step}", "persist:run:end"} & recorded.keys():
         yield finish_frame(told)
     if "persist:title" in recorded and not seen.titled:

@@ -9,14 +9,14 @@ from functools import partial
 from typing import Any
 
 from agent.domain import frames
-from agent.domain.commands import AppendMessage, RecordUsage, RunEnd
-from agent.domain.ids import new_id
+from agent.domain.commands import RecordUsage, RunEnd
 from agent.domain.model_calls import Frame
 from agent.domain.runs import Run, RunLease
 from agent.domain.states import RunStatus
 from agent.domain.titles import title_for, wants_title
 from agent.errors import GivenUp, LeaseLost, NotFound, OverQuota
 from agent.flows import events
+from agent.flows.answers import plain_message
 from agent.flows.failures import code_of, raw_text, shown_error
 from agent.flows.families import broken_off, hold
 from agent.flows.handing import hand_on
@@ -164,15 +164,7 @@ def _spent(store: AgentStore, run: Run, left: Leftovers) -> None:
 def _keep(store: AgentStore, run: Run, left: Leftovers) -> None:
     _spent(store, run, left)
     if left.text.strip():
-        said = AppendMessage(
-            id=new_id(),
-            thread_id=run.thread_id,
-            role="assistant",
-            content=left.text,
-            agent_name=run.agent_name,
-            persona=run.persona,
-            run_id=run.id,
-        )
+        said = plain_message(run, left.text)
         try:
             store.append_message(said)
         except NotFound:  # the conversation was deleted meanwhile, which is why the run stops

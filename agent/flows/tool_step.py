@@ -134,6 +134,7 @@ class ToolStep:
 
     def settle(self, unit: Unit, outcomes: Sequence[Outcome]) -> list[Frame]:
         """Record the outcomes in call order, with the complete results of the message."""
+        self._rows.hold()
         return self._recorded(unit, partial(self._settle_all, outcomes))
 
     def _settle_all(self, outcomes: Sequence[Outcome], unit: Unit) -> list[Frame]:
@@ -148,12 +149,12 @@ class ToolStep:
                 told += self._branch(unit, pending.call, pending.allowed, payload)
         return told
 
-    def close(self, unit: Unit, step: int) -> bool:
-        """Record the step's outputs; True when a terminal tool succeeded."""
+    def close(self, unit: Unit, step: int) -> list[Frame]:
+        """Record the step's outputs; the frames of the words that stand for components."""
         components = frames.stored_ui(self._ui)
         ends = {"terminal": self._terminal, "proposed": self._proposed}
         outputs = unit.write(f"persist:tool-outputs:{step}", self._rows.close, components, **ends)
-        return bool(outputs["terminal"])
+        return [frames.text(outputs["words"])] if "words" in outputs else []
 
     def _admit_batch(self, unit: Unit) -> list[Frame]:
         """Record the next batch: refused calls are settled here, the others get the position of what they need."""

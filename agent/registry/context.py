@@ -15,6 +15,7 @@ from agent.domain.canonical import compact_json
 from agent.domain.ledger import UsageTotals
 from agent.domain.model_calls import CancelFlag, Frame, Json, NeverCancelled
 from agent.domain.snapshots import Message, ThreadDetail, ThreadScope, ThreadSummary, ToolCall
+from agent.domain.text import clean_text
 
 
 class StoreReads(Protocol):
@@ -86,8 +87,13 @@ class ToolContext:
         *,
         id: str | None = None,  # noqa: A002 - the frame's own word
         partial: bool = False,
+        version: str | None = None,
+        fallback_text: str | None = None,
     ) -> None:
-        """Show a component now; the last props of each id stay on the message, and empty props withdraw it."""
+        """Show a component now; the last props of each id stay on the message, and empty props withdraw it.
+
+        `fallback_text` stands for it where the client does not render this `version` of it.
+        """
         frame: Frame = {
             "kind": "ui",
             "id": id or f"{self.tool_call_id}:{component}",
@@ -95,6 +101,8 @@ class ToolContext:
             "props": json.loads(compact_json(dict(props))),
             "toolCallId": self.tool_call_id,
         }
+        frame |= {} if version is None else {"version": version}
+        frame |= {} if fallback_text is None else {"fallbackText": clean_text(fallback_text)}
         self.emit({**frame, "partial": True} if partial else frame)
 
 
