@@ -24,7 +24,7 @@ from agent.errors import Invalid
 from agent.flows import prices
 from agent.store import get_store
 from governance.api import asking
-from governance.api.base import ConsoleView, operation
+from governance.api.base import ConsoleView, operation, wants_csv
 from governance.limits import report_of
 from governance.permissions import CHANGE_PRICES, PRICES, SPEND
 from governance.wire import schema
@@ -79,13 +79,14 @@ class PricingView(ConsoleView):
         "Prices in force",
         needs=(PRICES,),
         answer={"type": "object", "properties": {"current": LIST, "history": LIST}},
-        parameters=[OpenApiParameter("modelId", str, description="Also the history of this model.")],
-        rows=False,
+        parameters=[OpenApiParameter("modelId", str, description="Also the history of this model; as CSV it alone.")],
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> Any:  # noqa: ANN401  (an answer, or a stream)
         asking.only(request, "modelId")
         model_id, store = query_text(request, "modelId"), get_store()
         current = store.list_current_prices()
+        if wants_csv(request):
+            return self.csv(request, "pricing", ModelPrice, store.price_history(model_id) if model_id else current)
         now = {price.id for price in current}
         told: dict[str, Any] = {"current": [_wire(price, now) for price in current]}
         if model_id is not None:

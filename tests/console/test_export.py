@@ -13,7 +13,7 @@ from django.test import Client
 from governance.admin.console import CONSOLE
 from tests.console.conftest import SignIn
 from tests.console.pages import links
-from tests.governance.rows import NOON, entry, run, thread
+from tests.governance.rows import NOON, entry, price, run, thread
 
 pytestmark = pytest.mark.django_db
 
@@ -33,7 +33,7 @@ def exported(client: Client, url: str, **query: Any) -> list[dict[str, str]]:  #
 @pytest.fixture
 def everything(staff: SignIn) -> Client:
     names = ("view_spend", "view_reliability", "export_governance")
-    return staff(*(f"governance.{name}" for name in names), "agent.view_actionproposal")
+    return staff(*(f"governance.{name}" for name in names), "agent.view_actionproposal", "agent.view_modelprice")
 
 
 @pytest.mark.parametrize(("page", "table"), TABLES)
@@ -43,12 +43,16 @@ def test_each_table_is_a_file_for_who_may_and_has_a_link(
     message_thread = thread(title="tell-nobody-42")
     one = run(thread_id=message_thread.pk, status="failed")
     entry(thread_id=message_thread.pk, run_id=one.pk)
+    entry(model_id="new", estimated_cost_nanos=None)
+    price("m")
     url = f"/admin/governance/{page}/"
     rows = exported(everything, url, table=table)
     assert "tell-nobody" not in str(rows)
-    viewer = staff("governance.view_spend", "governance.view_reliability", "agent.view_actionproposal")
+    viewing = ("governance.view_spend", "governance.view_reliability", "agent.view_actionproposal")
+    viewer = staff(*viewing, "agent.view_modelprice")
     assert viewer.get(url, JUNE | {"format": "csv", "table": table}).status_code == 403
     by = {"by": table.removesuffix("s")} if table in {"agent", "person", "tenant", "purpose", "prompts"} else {}
+    by |= {"modelId": "m"} if table == "history" else {}
     if table not in {"calls", "tools", "decisions"}:  # nothing was called or decided here
         found = links(everything.get(url, JUNE | by).content.decode())
         assert any(f"table={table}" in link for link in found)
@@ -62,6 +66,12 @@ def test_the_sum_of_the_ledger_is_the_figure_of_the_page_to_the_nano(finance: Cl
     assert [row["priced"] for row in rows].count("no") == 1
     page = finance.get("/admin/governance/spend/", JUNE).content.decode()
     assert "$1,000.333333334" in page
+
+
+def test_prices_are_a_file_to_the_nano(everything: Client) -> None:
+    price("m", input_per_million_nanos=1)
+    (row,) = exported(everything, "/admin/governance/prices/", table="prices")
+    assert (row["modelId"], row["inputPerMillionUsd"], row["cacheReadPerMillionUsd"]) == ("m", "0.000000001", "")
 
 
 def test_a_file_is_narrowed_as_its_page_is(finance: Client) -> None:

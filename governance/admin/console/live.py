@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache, partial
 
 from django.core.handlers.asgi import ASGIRequest
@@ -17,6 +18,7 @@ from governance.admin.console.base import Load, Screen, Visit
 from governance.admin.console.parts import Answer, Card, Said, Table
 from governance.admin.console.run_table import runs_table
 from governance.queries.live import open_runs
+from governance.queries.records import RunRow
 from governance.queries.runs import recent_runs
 from governance.tail import event_parts
 
@@ -27,6 +29,7 @@ class LiveScreen(Screen):
     page = "live"
     template = "governance/console/live.html"
     dated = False
+    tables = {"runs": lambda visit: (RunRow, recent_runs(visit.selection, SHOWN))}
 
     def get_urls(self) -> list[URLPattern]:
         stream = self.admin_site.admin_view(self.stream_view)
@@ -74,4 +77,5 @@ def _cards(visit: Visit, counts: Mapping[str, int]) -> Sequence[Card]:
 
 
 def _runs(visit: Visit) -> Table:
-    return runs_table(visit, recent_runs(visit.selection, SHOWN), caption=gettext("The last runs"))
+    table = runs_table(visit, recent_runs(visit.selection, SHOWN), caption=gettext("The last runs"))
+    return replace(table, csv=visit.csv("runs"))

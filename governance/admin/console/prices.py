@@ -49,6 +49,11 @@ class PricesScreen(Screen):
     page = "prices"
     template = "governance/console/prices.html"
     own = ("modelId",)
+    tables = {
+        "prices": lambda visit: (ModelPrice, current_prices()),
+        "history": lambda visit: (ModelPrice, price_history(visit.asked.own.get("modelId", ""))),
+        "unpriced": lambda visit: (Unpriced, unpriced_models(visit.selection)),
+    }
 
     def parts(self, visit: Visit) -> Mapping[str, Load]:
         prices, missing = cache(current_prices), cache(partial(unpriced_models, visit.selection))
@@ -216,6 +221,7 @@ def _missing(visit: Visit, missing: Sequence[Unpriced]) -> Table | None:
             )
             for one in missing
         ],
+        csv=visit.csv("unpriced"),
     )
 
 
@@ -238,6 +244,7 @@ def _current(visit: Visit, prices: Sequence[ModelPrice]) -> Table | None:
         caption=_("In force now, US dollars for a million tokens"),
         heads=[Head(label=_("model")), *HEADS],
         rows=[Row(cells=[_model(visit, price), *_cells(price)]) for price in prices],
+        csv=visit.csv("prices"),
     )
 
 
@@ -247,6 +254,7 @@ def _history(visit: Visit, model: str) -> Table:
         heads=[Head(label=_("model")), *HEADS],
         rows=[Row(cells=[Cell(text=model), *_cells(price)]) for price in price_history(model)],
         empty=_("It never had a price."),
+        csv=visit.csv("history"),
     )
 
 
