@@ -231,7 +231,7 @@ def test_a_price_is_put_in_force_and_malformed_ones_are_not(db: None) -> None:
     assert staff("reader", "agent.view_modelprice").post(f"{BASE}pricing", body).status_code == 403
     assert keeper.get(f"{BASE}pricing?format=csv").status_code == 403
     file = staff("taker", "agent.view_modelprice", "governance.export_governance").get(f"{BASE}pricing?format=csv")
-    assert b",0.100000000,0.000000001," in b"".join(file.streaming_content)  # type: ignore[attr-defined]
+    assert b",0.100000000,0.000000001," in b"".join(file.streaming_content)
 
 
 def test_the_quota_of_anybody_is_told(db: None) -> None:
