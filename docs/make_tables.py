@@ -67,7 +67,7 @@ def _type(field: models.Field[object, object]) -> str:
 
 def _keys(model: type[models.Model]) -> Iterator[str]:
     unique = [one.fields for one in model._meta.constraints if isinstance(one, models.UniqueConstraint)]
-    named = (("Unique", unique), ("Indexes", [index.fields for index in model._meta.indexes]))
+    named = (("Unique", unique), ("Indexes", [index.fields for index in model._meta.indexes if index.fields]))
     told = [f"{word}: {'; '.join(map(_key, keys))}." for word, keys in named if keys]
     if told:
         yield " ".join(told)

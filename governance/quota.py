@@ -24,7 +24,6 @@ from governance.reading import one_view
 from governance.rollups.marks import USAGE, database
 
 _TOKENS = F("input_tokens") + F("output_tokens")
-_UNPRICED = Q(cost_nanos=None)
 
 
 class LedgerQuota:
@@ -73,22 +72,20 @@ def _before(whose: Q, first: date, day: date, zone: tzinfo) -> UsageTotals:
 
 
 def _of_ledger(whose: Q, spans: list[Span]) -> UsageTotals:
+    """What limits are told of, and nothing that is not in the index of an actor's rows."""
     rows = created_in(UsageEntry.objects.using(database()), spans).filter(whose)
     return _totals(
         rows.aggregate(
-            sum_requests=Count("pk"),
             sum_used_tokens=Sum(_TOKENS),
             sum_cost_nanos=Sum("cost_nanos"),
-            sum_reported_cost_nanos=Sum("reported_cost_nanos"),
-            sum_unpriced_requests=Count("pk", filter=_UNPRICED),
-            sum_unpriced_tokens=Sum(_TOKENS, filter=_UNPRICED),
+            sum_unpriced_requests=Count("*") - Count("cost_nanos"),
         )
     )
 
 
 def _of_rollups(asked: Q) -> UsageTotals:
     rows = UsageRollup.objects.using(database()).filter(asked)
-    plain = ("requests", "cost_nanos", "reported_cost_nanos", "unpriced_requests", "unpriced_tokens")
+    plain = ("cost_nanos", "unpriced_requests")
     return _totals(rows.aggregate(sum_used_tokens=Sum(_TOKENS), **{f"sum_{name}": Sum(name) for name in plain}))
 
 

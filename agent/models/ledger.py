@@ -111,6 +111,11 @@ class UsageEntry(models.Model):
         indexes = [
             models.Index(fields=["created_at"], name="agent_usage_created_ix"),
             models.Index(fields=["actor_ref", "created_at"], name="agent_usage_actor_created_ix"),
+            # What a quota sums is in it: the busiest person's day is read without the rows.
+            models.Index(
+                fields=["actor_ref", "created_at", "cost_nanos", "input_tokens", "output_tokens"],
+                name="agent_usage_quota_ix",
+            ),
             models.Index(fields=["tenant_ref", "created_at"], name="agent_usage_tenant_created_ix"),
             models.Index(fields=["thread_id", "created_at"], name="agent_usage_thread_created_ix"),
             models.Index(fields=["model_id", "created_at"], name="agent_usage_model_created_ix"),

@@ -77,6 +77,7 @@ class Thread(models.Model):
             models.Index(fields=["actor_ref", "updated_at"], name="agent_thread_actor_upd_ix"),
             models.Index(fields=["tenant_ref", "updated_at"], name="agent_thread_tenant_upd_ix"),
             models.Index(fields=["active_run_id"], name="agent_thread_active_run_ix"),
+            models.Index(fields=["updated_at", "id"], name="agent_thread_updated_ix"),
         ]
 
     def __str__(self) -> str:

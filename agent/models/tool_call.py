@@ -101,6 +101,7 @@ class ToolCall(models.Model):
             models.Index(fields=["tool_name", "created_at"], name="agent_call_tool_created_ix"),
             models.Index(fields=["created_at"], name="agent_call_created_ix"),
             models.Index(fields=["settled_at"], name="agent_call_settled_ix"),
+            models.Index(fields=["decided_at", "id"], name="agent_call_decided_ix"),
         ]
 
     def __str__(self) -> str:

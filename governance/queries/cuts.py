@@ -14,10 +14,14 @@ from agent.domain.pricing import rates_for
 from agent.models import UsageEntry
 from agent.store import get_store
 from governance.base import created_in, database
+from governance.days import span_of
+from governance.models import UsageRollup
 from governance.queries.changes import Share, spend_shares
+from governance.queries.parts import parts
 from governance.queries.selection import Selection
 from governance.queries.sums import thread_counts, usage_sums
 from governance.reading import one_view
+from governance.rollups.marks import USAGE
 
 MILLION = 1_000_000
 CACHE = ("input_tokens", "cache_write_tokens", "cache_read_tokens")
@@ -129,9 +133,17 @@ def unpriced_models(selection: Selection) -> list[Unpriced]:
 
 
 def _last_used(selection: Selection, actors: Sequence[str]) -> Mapping[str, datetime]:
-    rows = created_in(UsageEntry.objects.using(database()), [selection.range.span]).filter(selection.q())
-    newest = rows.filter(actor_ref__in=actors).order_by().values_list("actor_ref").annotate(at=Max("created_at"))
-    return dict(newest)
+    """When each was last at it: on the newest of their days that are rolled up, or in what is read live."""
+    some = parts(USAGE, selection.range)
+    rows = UsageEntry.objects.using(database()).filter(selection.q(), actor_ref__in=actors).order_by()
+    looked_at = created_in(rows, some.live)
+    if some.rolled:
+        rolled = UsageRollup.objects.using(database()).filter(some.rolled_q(), selection.q(), actor_ref__in=actors)
+        days = rolled.order_by().values_list("actor_ref").annotate(day=Max("day"))
+        for actor, day in days:
+            span = span_of(day, selection.range.zone)
+            looked_at |= rows.filter(actor_ref=actor, created_at__gte=span.start, created_at__lt=span.end)
+    return dict(looked_at.values_list("actor_ref").annotate(at=Max("created_at")))
 
 
 def _of_input(sums: Mapping[str, int], name: str) -> Fraction | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.db.models import QuerySet
+
 from agent.domain.clock import epoch_ms
 from agent.domain.proposal_json import from_snapshot
 from agent.domain.proposals import Proposal
@@ -22,6 +24,7 @@ from governance.queries.waiting import (
     PROPOSAL,
     QUESTION,
     at_ms,
+    before,
     call_conditions,
     conditions,
     kinds_of,
@@ -35,26 +38,36 @@ def decisions_page(selection: Selection, where: Where | None = None, ask: Ask | 
     """What was decided in the range."""
     given = where or {}
     asked, _ = narrowed(selection, given, FIELDS)
+    wanted = ask or Ask()
+    most = before(wanted) + wanted.size + 1
     with one_view():
-        found = sorted(_decided(asked, given), key=lambda row: (row.decided_at, row.id), reverse=True)
-        return listed(found, ask or Ask(), capped=len(found) > COUNTED)
+        calls, proposals = _decided_calls(asked, given), list(_decided_proposals(asked, given))
+        newest = [*map(_decision_of_call, calls[:most]), *proposals]
+        newest.sort(key=lambda row: (row.decided_at, row.id), reverse=True)
+        number = calls.order_by()[: COUNTED + 1].count() + len(proposals)
+        return listed(newest, wanted, number, capped=number > COUNTED)
 
 
-def _decided(selection: Selection, where: Where) -> Iterator[DecisionRow]:
+def _decided_calls(selection: Selection, where: Where) -> QuerySet[ToolCall]:
+    """Calls that somebody decided in the range, newest first."""
     span, kinds = selection.range.span, kinds_of(where)
-    if {APPROVAL, QUESTION}.intersection(kinds):
-        calls = genuine_calls(ToolCall.objects.using(database())).filter(conditions(selection, where, {}))
-        calls = calls.filter(call_conditions(kinds))
-        decided = calls.filter(decided_at__gte=span.start, decided_at__lt=span.end).exclude(decision=None)
-        for call in decided.order_by("-decided_at", "-id")[: COUNTED + 1]:
-            yield _decision_of_call(call)
-    if PROPOSAL in kinds:
-        rows = ActionProposal.objects.using(database()).exclude(decision=Decision.PENDING)
-        rows = rows.filter(conditions(selection, where, OF_PROPOSALS), created_at_ms__lt=epoch_ms(span.end))
-        for row in rows.order_by("-created_at_ms", "-id")[: COUNTED + 1]:
-            found = _decision_of_proposal(row, from_snapshot(row.proposal))
-            if span.start <= found.decided_at < span.end:
-                yield found
+    calls = genuine_calls(ToolCall.objects.using(database())).filter(conditions(selection, where, {}))
+    decided = calls.filter(decided_at__gte=span.start, decided_at__lt=span.end).exclude(decision=None)
+    asked = decided.filter(call_conditions(kinds)) if {APPROVAL, QUESTION}.intersection(kinds) else decided.none()
+    return asked.order_by("-decided_at", "-id")
+
+
+def _decided_proposals(selection: Selection, where: Where) -> Iterator[DecisionRow]:
+    """Proposals that were decided in the range; when is told by their record alone, so all of them are looked at."""
+    if PROPOSAL not in kinds_of(where):
+        return
+    span = selection.range.span
+    rows = ActionProposal.objects.using(database()).exclude(decision=Decision.PENDING)
+    rows = rows.filter(conditions(selection, where, OF_PROPOSALS), created_at_ms__lt=epoch_ms(span.end))
+    for row in rows.order_by("-created_at_ms", "-id")[: COUNTED + 1]:
+        found = _decision_of_proposal(row, from_snapshot(row.proposal))
+        if span.start <= found.decided_at < span.end:
+            yield found
 
 
 def _decision_of_call(call: ToolCall) -> DecisionRow:

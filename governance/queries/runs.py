@@ -102,7 +102,10 @@ def recent_runs(selection: Selection, limit: int = LATEST_DEFAULT) -> Sequence[R
 
 def runs_page(selection: Selection, where: Where | None = None, ask: Ask | None = None) -> Page[RunRow]:
     asked, conditions = narrowed(selection, where or {}, FIELDS)
-    rows = begun_in(_base(asked), [asked.range.span]).filter(conditions)
+    span = asked.range.span
+    rows = begun_in(_base(asked), [span]).filter(conditions)
+    # The same once more by the column of the order, whose index bounds the list where it begins and where it ends.
+    rows = rows.alias(at=Coalesce("started_at", "created_at")).filter(at__gte=span.start, at__lt=span.end)
     with one_view():
         return page_of(listed(rows), NEWEST, ask or Ask(), lambda some: run_rows(some, text=asked.text))
 

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from agent.models import Thread
 from governance.labels import labels
 from governance.queries.selection import Selection
-from governance.queries.sums import DAY, Key, Sums, actor_count, thread_counts, thread_sums, total, usage_sums
+from governance.queries.sums import DAY, Key, Sums, actor_count, dearest_threads, thread_counts, total, usage_sums
 from governance.queries.values import (
     ActorSpend,
     AgentSpend,
@@ -72,9 +72,14 @@ def spend_by_actor(selection: Selection) -> list[ActorSpend]:
 
 def spend_by_thread(selection: Selection, limit: int = TOP_DEFAULT) -> list[ThreadSpend]:
     """The most expensive conversations that are still there."""
+    wanted, looked_at = min(limit, TOP_MOST), TOP_MOST
     with one_view():
-        ranked = sorted(thread_sums(selection).items(), key=_dearest)
-        return _still_there(ranked, min(limit, TOP_MOST))
+        while True:
+            ranked = dearest_threads(selection, looked_at)
+            found = _still_there(ranked, wanted)
+            if len(found) == wanted or len(ranked) < looked_at:
+                return found
+            looked_at *= 10  # nearly all of the dearest were deleted
 
 
 def usage_trend(selection: Selection) -> list[DaySpend]:

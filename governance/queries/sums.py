@@ -31,9 +31,25 @@ def usage_sums(
     return _summed(selection, by, measures, table, parts(USAGE, selection.range))
 
 
-def thread_sums(selection: Selection) -> dict[Key, Sums]:
-    """Sums by thread and actor; filters that tell calls apart are answered from the ledger alone."""
-    return _summed(selection, ("thread_id", "actor_ref"), THREAD, ThreadUsageRollup, thread_parts(selection))
+def dearest_threads(selection: Selection, most: int) -> list[tuple[Key, Sums]]:
+    """The first of the threads with their actors, dearest first; rollups are ranked by the database.
+
+    Whatever is not among its dearest can only get there by a row that is read live: those threads are summed as well.
+    Filters that tell calls apart are answered from the ledger alone.
+    """
+    some, by = thread_parts(selection), ("thread_id", "actor_ref")
+    found: dict[Key, Sums] = {}
+    live = created_in(UsageEntry.objects.using(database()), some.live).filter(selection.q())
+    if some.live:
+        _merge(found, live, by, {name: MEASURES[name] for name in THREAD})
+    if some.rolled:
+        rows = ThreadUsageRollup.objects.using(database()).filter(some.rolled_q(), selection.q("actor", "tenant_ref"))
+        ranked: dict[Key, Sums] = {}
+        _merge(ranked, rows, by, rolled(THREAD), ("-sum_cost_nanos", "thread_id"), most + len(found))
+        if found:
+            _merge(found, rows.filter(thread_id__in=live.order_by().values("thread_id")), by, rolled(THREAD))
+        found = ranked | found
+    return sorted(found.items(), key=lambda item: (-item[1]["cost_nanos"], item[0]))[:most]
 
 
 def thread_parts(selection: Selection) -> Parts:
@@ -104,9 +120,7 @@ def _summed(
 ) -> dict[Key, Sums]:
     found: dict[Key, Sums] = {}
     if some.rolled:
-        rows = table._default_manager.using(database()).filter(
-            some.rolled_q(), selection.q(*_columns_of(table, selection))
-        )
+        rows = table._default_manager.using(database()).filter(some.rolled_q(), selection.q())
         _merge(found, rows, by, rolled(tuple(measures)))
     if some.live:
         entries = created_in(UsageEntry.objects.using(database()), some.live).filter(selection.q())
@@ -118,22 +132,19 @@ def _summed(
     return found
 
 
-def _columns_of(table: type[models.Model], selection: Selection) -> Sequence[str]:
-    """The filters of a selection that a rollup has columns for; the others are not set where it is read."""
-    return ("tenant_ref", "actor") if table is ThreadUsageRollup else tuple(selection.filters) or ("tenant_ref",)
-
-
 def _merge(
     found: dict[Key, Sums],
     rows: QuerySet[Any],
     by: Sequence[str],
     measures: Mapping[str, models.Expression],
+    order: Sequence[str] = (),
+    most: int | None = None,
     *,
     days: Selection | None = None,
 ) -> None:
     sums = {f"sum_{name}": expression for name, expression in measures.items()}
     grouped: Iterable[Mapping[str, Any]]
-    grouped = rows.order_by().values(*by).annotate(**sums) if by else [rows.aggregate(**sums)]
+    grouped = rows.order_by().values(*by).annotate(**sums).order_by(*order)[:most] if by else [rows.aggregate(**sums)]
     for row in grouped:
         key = tuple(_key(row[name], name, days) for name in by)
         mine = found.setdefault(key, dict.fromkeys(measures, 0))

@@ -102,28 +102,34 @@ def approvals_page(
     """What waits; days, where they are given, are those on which it was asked."""
     with one_view():
         found = waiting(selection, where, owner=owner)
-        page = listed(found.items, ask or Ask(), capped=found.capped)
+        page = listed(found.items, ask or Ask(), len(found.items), capped=found.capped)
         return replace(page, rows=rows_of(page.rows, selection, decidable))
 
 
-def listed(rows: Sequence[Any], ask: Ask, *, capped: bool) -> Page[Any]:
-    """A page of rows that are few enough to be in hand: two tables make one list."""
-    first = (ask.page - 1) * ask.size
-    if ask.cursor is not None:
-        if not ask.cursor.isdecimal() or len(ask.cursor) > 6:
-            raise Invalid.field("cursor", "the nextCursor of a page of this table")
-        first = int(ask.cursor)
-    elif first + ask.size > COUNTED:
-        raise Invalid("Pages by number end at row 10,000: go on with the cursor of a page.", code="use_cursor")
+def listed(rows: Sequence[Any], ask: Ask, number: int, *, capped: bool) -> Page[Any]:
+    """A page of several tables' rows in one order; so many of each are in hand as it may need, of `number` in all."""
+    first = before(ask)
     behind = first + ask.size
     return Page(
         rows=rows[first:behind],
-        total=min(len(rows), COUNTED),
+        total=min(number, COUNTED),
         page=1 if ask.cursor is not None else ask.page,
         page_size=ask.size,
         next_cursor=str(behind) if len(rows) > behind else None,
         total_capped=True if capped else None,
     )
+
+
+def before(ask: Ask) -> int:
+    """How many rows are before this page."""
+    first = (ask.page - 1) * ask.size
+    if ask.cursor is not None:
+        if not ask.cursor.isdecimal() or len(ask.cursor) > 6:
+            raise Invalid.field("cursor", "the nextCursor of a page of this table")
+        return int(ask.cursor)
+    if first + ask.size > COUNTED:
+        raise Invalid("Pages by number end at row 10,000: go on with the cursor of a page.", code="use_cursor")
+    return first
 
 
 def kinds_of(where: Where) -> Collection[str]:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 from django.db import connections, models
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 from agent.models import Message, ModelPrice, Run, Thread, ToolCall, UsageEntry
+from agent.models.fields import JsonTextField
 from governance.rollups.marks import database, written
 
 ORDER: Sequence[type[models.Model]] = (Thread, Message, Run, ToolCall, UsageEntry)
 AT_ONCE = 20_000
+
+Values = Mapping[str, Any]  # by column; what is left out has its default
+Convert = Callable[[Any], Any]
 
 
 class Writer:
@@ -19,7 +25,8 @@ class Writer:
 
     def __init__(self) -> None:
         self._using = database()
-        self._rows: dict[type[models.Model], list[models.Model]] = {model: [] for model in ORDER}
+        self._lines = {model: _Lines(model, connections[self._using]) for model in ORDER}
+        self._rows: dict[type[models.Model], list[Values]] = {model: [] for model in ORDER}
         self._written = {ModelPrice._meta.db_table: 0} | {model._meta.db_table: 0 for model in ORDER}
 
     def add_missing(self, prices: Sequence[ModelPrice]) -> None:
@@ -27,9 +34,8 @@ class Writer:
         ModelPrice.objects.using(self._using).bulk_create(prices, ignore_conflicts=True)
         self._written[ModelPrice._meta.db_table] += len(prices)
 
-    def add(self, *rows: models.Model) -> None:
-        for row in rows:
-            self._rows[type(row)].append(row)
+    def add(self, model: type[models.Model], row: Values) -> None:
+        self._rows[model].append(row)
 
     def flush_when_full(self) -> None:
         """Between conversations only: rows of one that is not whole would miss what they point to."""
@@ -40,31 +46,52 @@ class Writer:
         with written():
             for model in ORDER:
                 rows = self._rows[model]
-                self._insert(model, rows)
+                self._insert(self._lines[model], rows)
                 self._written[model._meta.db_table] += len(rows)
                 rows.clear()
 
     def close(self) -> dict[str, int]:
         return self._written
 
-    def _insert(self, model: type[models.Model], rows: list[models.Model]) -> None:
+    def _insert(self, lines: _Lines, rows: Sequence[Values]) -> None:
         connection = connections[self._using]
-        fields = [field for field in model._meta.concrete_fields if not isinstance(field, models.AutoField)]
-        quote = connection.ops.quote_name
-        columns = ", ".join(quote(str(field.column)) for field in fields)
-        places = ", ".join(["%s"] * len(fields))
-        values = ([self._prepared(field, row) for field in fields] for row in rows)
         with connection.cursor() as cursor:
             if connection.vendor == "postgresql":
-                copy = f"COPY {quote(model._meta.db_table)} ({columns}) FROM STDIN"
-                with cursor.copy(copy) as target:
-                    for each in values:
-                        target.write_row(each)
+                with cursor.copy(f"COPY {lines.target} FROM STDIN") as target:
+                    for line in lines.of(rows):
+                        target.write_row(line)
             elif rows:
-                into = f"INSERT INTO {quote(model._meta.db_table)} ({columns}) VALUES ({places})"  # noqa: S608
-                cursor.executemany(into, [*values])
+                cursor.executemany(f"INSERT INTO {lines.target} VALUES ({lines.places})", [*lines.of(rows)])  # noqa: S608
 
-    def _prepared(self, field: models.Field[Any, Any], row: models.Model) -> Any:  # noqa: ANN401  (as the driver wants it)
-        connection = connections[self._using]
-        value = field.get_db_prep_save(field.pre_save(row, add=True), connection)
-        return value.obj if hasattr(value, "obj") else value
+
+class _Lines:
+    """Rows as the driver wants them, without a model instance a row: what the columns ask for is found out once."""
+
+    def __init__(self, model: type[models.Model], connection: BaseDatabaseWrapper) -> None:
+        quote = connection.ops.quote_name
+        fields = [field for field in model._meta.concrete_fields if not isinstance(field, models.AutoField)]
+        self.target = f"{quote(model._meta.db_table)} ({', '.join(quote(str(field.column)) for field in fields)})"
+        self.places = ", ".join(["%s"] * len(fields))
+        self._defaults = {field.attname: None if callable(field.default) else field.get_default() for field in fields}
+        self._picked = itemgetter(*(field.attname for field in fields))
+        self._converted = [
+            (place, convert)
+            for place, field in enumerate(fields)
+            if (convert := _convert_for(field, connection)) is not None
+        ]
+
+    def of(self, rows: Sequence[Values]) -> Iterator[list[Any]]:
+        for row in rows:
+            line = list(self._picked({**self._defaults, **row}))
+            for place, convert in self._converted:
+                line[place] = convert(line[place])
+            yield line
+
+
+def _convert_for(field: models.Field[Any, Any], connection: BaseDatabaseWrapper) -> Convert | None:
+    """What turns a value of this column into the driver's; None: nothing has to."""
+    if isinstance(field, JsonTextField):
+        return field.get_prep_value
+    if isinstance(field, models.DateTimeField) and connection.vendor != "postgresql":
+        return connection.ops.adapt_datetimefield_value
+    return None

@@ -1,7 +1,7 @@
 """The tables of spec 01, transcribed by hand from its text, not from the models.
 
-Added to it since, where a goal of speed asked for it: `previous_day` of the thread rollup with its index, and
-`histograms` of a rollup's day.
+Added to it since, where a goal of speed asked for it: `previous_day` of the thread rollup with its index, `histograms`
+of a rollup's day, and the indexes of lists by `updated_at`, of decisions, and of what a quota sums.
 
 A line is a column (`name type`, `?` = may be NULL) or a key: `pk`, `unique`, `index`, `fk column -> table`.
 """
@@ -17,6 +17,7 @@ agent_thread
     created_at ts; updated_at ts; deleted_at ts?
     pk id; unique actor_ref external_id
     index actor_ref updated_at; index tenant_ref updated_at; index active_run_id
+    index updated_at id
 agent_message
     id id; thread_id id; seq int; role word; content text; tool_calls json?; tool_results json?; attachments json?
     follow_ups json?; usage json?; agent_name name?; persona name?; run_id id?; reasoning text?; reasoning_ms int?
@@ -30,7 +31,7 @@ agent_tool_call
     origin_call_id id?; execution_ms int?; error text?; created_at ts; executed_at ts?; settled_at ts?
     pk id; fk message_id -> agent_message; fk thread_id -> agent_thread; unique run_id provider_call_id
     index message_id; index thread_id created_at; index status created_at; index status expires_at
-    index run_id status; index tool_name created_at; index created_at; index settled_at
+    index run_id status; index tool_name created_at; index created_at; index settled_at; index decided_at id
 agent_thread_summary
     id id; thread_id id; up_to_seq int; text text; policy_fingerprint hash; model_id name; created_at ts; updated_at ts
     pk id; fk thread_id -> agent_thread; unique thread_id policy_fingerprint
@@ -65,6 +66,7 @@ agent_token_usage
     pk id; fk price_id -> agent_model_price; unique run_id step_key
     index created_at; index actor_ref created_at; index tenant_ref created_at; index thread_id created_at
     index model_id created_at; index run_id; index cost_nanos created_at
+    index actor_ref created_at cost_nanos input_tokens output_tokens
 agent_model_price
     id id; model_id name; input_per_million_nanos nanos; output_per_million_nanos nanos
     cache_write_per_million_nanos nanos?; cache_read_per_million_nanos nanos?; cache_write_1h_per_million_nanos nanos?

@@ -35,6 +35,8 @@ INTROSPECTED = {
     "date": {"DateField"},
 }
 
+BEGUN = "agent_run_begun_ix"  # of an expression: introspection has no columns for it, MariaDB no such index
+
 by_table = pytest.mark.parametrize("table", TABLES, ids=[table.name for table in TABLES])
 pytestmark = pytest.mark.django_db
 
@@ -80,6 +82,8 @@ def test_keys_and_indexes_are_those_of_the_spec(table: Table) -> None:
             there.add(("pk", tuple(facts["columns"])))
         elif facts["unique"]:
             there.add(("unique", tuple(facts["columns"])))
+        elif name == BEGUN:
+            continue
         elif facts["index"] and not facts["foreign_key"] and not _made_by_mysql(name):
             there.add(("index", tuple(facts["columns"])))
     assert there == table.keys

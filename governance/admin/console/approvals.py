@@ -197,7 +197,7 @@ def _inbox(visit: Visit, desk: Desk) -> Inbox:
     where = {name: visit.asked.own[name] for name in WHERE if name in visit.asked.own}
     found = desk.waiting(visit.selection, where)
     shown = found.mine if _who(visit, desk) == ME else found.items
-    return Inbox(all=found, page=listed(shown, ask_of(visit), capped=found.capped))
+    return Inbox(all=found, page=listed(shown, ask_of(visit), len(shown), capped=found.capped))
 
 
 def _tabs(visit: Visit) -> Sequence[Tab]:
