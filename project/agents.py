@@ -210,11 +210,23 @@ def refund_order(ctx: ToolContext, number: int) -> dict[str, object]:
 
 
 @agent(
+    name="stylist",
+    label="Stylist",
+    description="Knows which lamps, shades and bulbs go together.",
+    prompt="You are the stylist of a lamp shop. Look the order up, then say in two sentences what goes with it.",
+    tools=[look_up_order],
+)
+class Stylist:
+    """Asked by the support desk about taste."""
+
+
+@agent(
     name="shop",
     label="Lantern Lane support",
     description="Ask where an order is, what was in it, or what you have ordered so far.",
     prompt=PROMPT,
     tools=[look_up_order, list_customer_orders, order_history, cancel_order, refund_order],
+    handoffs=["stylist"],
     allow_ask=True,
 )
 class Shop:

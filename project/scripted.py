@@ -24,6 +24,7 @@ This demo runs without a model, so I understand just a few sentences. Try one of
 - what happened to order 1042?
 - list my orders
 - help me choose a lamp (I ask two questions back)
+- what goes with order 1042? (another agent, the stylist, is asked)
 - cancel order 1043 (you are asked before it happens)
 - refund order 1042 (the support lead approves it)
 - orders of Bruno (for the shop's staff)
@@ -38,6 +39,7 @@ one: ask me "where is order 1042?", or say `help`.
 """
 
 NUMBER = re.compile(r"(?<![\w.,-])#?(\d{3,9})(?![\w-])")
+GOES_WITH = re.compile(r"\b(goes? (?:well )?with|matche?s?)\b", re.IGNORECASE)
 COUNT = re.compile(r"\bcount (?:up )?to (\d{1,4})\b", re.IGNORECASE)
 CANCEL = re.compile(r"\bcancel\b", re.IGNORECASE)
 REFUND = re.compile(r"\brefund\b|\bmoney back\b", re.IGNORECASE)
@@ -69,6 +71,8 @@ THANKS = re.compile(r"\b(thanks|thank you|cheers|great|perfect|obrigad[oa])\b", 
 def answer(request: ModelRequest) -> ScriptedReply:
     """The next thing to say: the result of a tool that has just run, else a reply to the last question."""
     last = request.messages[-1]
+    if "stylist" in request.system.partition(".")[0]:
+        return _styled(last)
     if last.role == "assistant" and last.tool_results:
         return ScriptedReply(_told(last), delay_ms=WORD_MS)
     return _reply_to(last.content, {tool.name for tool in request.tools})
@@ -90,6 +94,19 @@ def _reply_to(question: str, tools: set[str]) -> ScriptedReply:
     return ScriptedReply(LOST, delay_ms=WORD_MS)
 
 
+def _styled(last: ShownMessage) -> ScriptedReply:
+    """What the other agent of the demo says: it looks the order up, and has an opinion."""
+    if not last.tool_results:
+        numbers = [int(number) for number in NUMBER.findall(last.content)][:1]
+        calls = [call("look_up_order", number=number) for number in numbers]
+        return ScriptedReply("" if calls else "Which order is it?", calls=calls, delay_ms=WORD_MS)
+    found = last.tool_results[0]
+    if found.failed or not isinstance(found.output, dict):
+        return ScriptedReply(_failure(found.output), delay_ms=WORD_MS)
+    products = _joined([line["product"] for line in found.output["lines"]])
+    return ScriptedReply(f"With {products} goes warm light: a linen shade and a bulb of 2700 K.", delay_ms=WORD_MS)
+
+
 def _counted(last: int) -> ScriptedReply:
     return ScriptedReply(" ".join(str(number) for number in range(1, last + 1)), delay_ms=SLOW_MS)
 
@@ -99,6 +116,9 @@ def _looked_up(question: str) -> tuple[Sequence[ReplyCall], str]:
     numbers = list(dict.fromkeys(int(number) for number in NUMBER.findall(question)))[:CALLS_MOST]
     if CHOOSE.search(question):
         return [call("ask", questions=QUESTIONS)], "I need to know what the lamp is for."
+    if numbers and GOES_WITH.search(question):
+        task = f"What goes with order {numbers[0]}?"
+        return [call("ask_stylist", task=task)], "That is a question of taste, so I ask the stylist."
     if numbers and CANCEL.search(question):
         calls = [call("cancel_order", f"call_{number}", number=number) for number in numbers]
         return calls, "They want it cancelled, which I may do once they have confirmed it."
@@ -180,6 +200,10 @@ def _cancelled(done: dict[str, Json]) -> str:
     return f"Order {done['cancelled']} is cancelled. You will have your money back within a week."
 
 
+def _answer_of_another(answered: dict[str, Json]) -> str:
+    return f"I asked our stylist. {answered['text']}"
+
+
 def _chosen(answered: dict[str, Json]) -> str:
     room, budget = (", ".join(answered["answers"][name]) for name in ("room", "budget"))
     lamp = "Brass desk lamp ($84.95)" if room == "desk" else "Floor lamp, oak ($189.00)"
@@ -193,6 +217,7 @@ TELLERS: dict[str, Callable[[dict[str, Json]], str]] = {
     "order_history": _history,
     "cancel_order": _cancelled,
     "ask": _chosen,
+    "ask_stylist": _answer_of_another,
 }
 
 

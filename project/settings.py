@@ -189,6 +189,7 @@ _hosted_model = provider_from_environment(os.environ)
 AGENT: dict[str, Any] = {
     "PROVIDERS": {"scripted": "project.scripted.shop", **({"environment": _hosted_model} if _hosted_model else {})},
     "DEFAULT_PROVIDER": "environment" if _hosted_model else "scripted",
+    "DEFAULT_AGENT": "shop",
     "RUNNER": env.str("RUNNER", default="inline"),  # "celery": turns run on `celery -A project worker`
     "SERVE_SCHEMA": True,
 }

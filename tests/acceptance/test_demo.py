@@ -106,6 +106,21 @@ def test_a_turn_is_in_the_database_when_its_stream_is_over(site: DemoSite) -> No
     assert site.request("GET", f"/agent/threads/{thread}", user="lead").status == 403
 
 
+def test_an_agent_asks_another_one_in_the_same_stream(site: DemoSite) -> None:
+    told = [event.data for event in site.ask("what goes with order 1042?")]
+    (asked,) = [frame for frame in told if frame.get("kind") == "tool-input-available" and "parentId" not in frame]
+    aside = [frame for frame in told if frame.get("parentId") == asked["id"]]
+    assert asked["name"] == "ask_stylist"
+    assert {"step-start", "text", "tool-input-available", "tool-output", "step-finish"} <= {
+        each["kind"] for each in aside
+    }
+    words = "".join(str(each["text"]) for each in aside if each["kind"] == "text")
+    thread = site.request("GET", f"/agent/threads/{told[0]['threadId']}", user="alice").json
+    assert thread["messages"][1]["toolResults"][0]["output"] == {"text": words}
+    listed = site.request("GET", "/agent/threads", user="alice").json
+    assert words not in [row["lastMessagePreview"] for row in listed]
+
+
 def test_curl_as_in_the_readme_needs_no_cookie(site: DemoSite) -> None:
     basic = {"Authorization": "Basic " + base64.b64encode(b"alice:demo").decode()}
     body = {"message": "where is order 1042?"}

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.once
 
 TOOLS = tuple(
     ToolSpec(name=name, description="", schema={})
-    for name in ("look_up_order", "list_customer_orders", "order_history", "refund_order")
+    for name in ("look_up_order", "list_customer_orders", "order_history", "refund_order", "ask_stylist")
 )
 
 
@@ -38,6 +38,7 @@ def told(question: str, tools: tuple[ToolSpec, ...] = TOOLS) -> str:
         ("show me Bruno Keller's orders", [("list_customer_orders", {"customer": "Bruno Keller"})]),
         ("orders for Zoë O'Neill?", [("list_customer_orders", {"customer": "Zoë O'Neill"})]),
         ("refund order 1042", [("refund_order", {"number": 1042})]),
+        ("what goes with order 1042?", [("ask_stylist", {"task": "What goes with order 1042?"})]),
         ("my lamp cost 89.90", []),
         ("hello", []),
         ("help", []),

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from agent import signals
-from agent.errors import ModelError
+from agent.errors import ModelError, NotFound
 from agent.flows import approvals
 from agent.flows.cancel import cancel
 from agent.flows.recovery import recover
+from agent.flows.stream import attach
 from agent.providers.scripted import ScriptedReply, call
 from agent.signals import Event
 from tests.flows.acting import kinds
@@ -84,6 +85,9 @@ def test_its_frames_stand_in_the_stream_of_who_asked_under_the_call(site: MakeSi
     places = [at for at, frame in enumerate(told) if "parentId" in frame]
     assert places == list(range(places[0], places[-1] + 1))
     assert desk.frames(child.id) == []
+    with pytest.raises(NotFound) as refused:
+        attach(ALICE, child.id)
+    assert refused.value.code == "stream_not_found"
 
 
 def test_what_it_spends_is_its_own_and_the_same_persons(site: MakeSite) -> None:

@@ -70,6 +70,7 @@ export class StepView {
     if (message.content) this.appendText(message.content);
     for (const call of message.toolCalls ?? []) this.tool(call.id, call.name).input(call.input);
     for (const result of message.toolResults ?? []) this.#result(result);
+    for (const call of message.toolCalls ?? []) if (call.kind === "agent") this.tool(call.id).told();
     for (const component of message.ui ?? []) this.component(component);
     for (const view of this.tools.values()) if (view.element.dataset.state === "running") view.state("unfinished");
     for (const approval of message.approvals ?? []) this.#card(approval);

@@ -42,6 +42,7 @@ export class ToolView {
 
   output(output) {
     this.state("done");
+    this.said = output?.text;
     if (this.questions) this.questions.settle(answered(output));
     else if (this.name === "ask") this.present(answered(output));
     this.#detail("output", "tool_output", output);
@@ -72,6 +73,17 @@ export class ToolView {
   decided(settled) {
     this.card?.settle(settled);
     this.state(settled.status === "approved" ? "running" : "denied");
+  }
+
+  /** What another agent has answered, where its work is not shown. */
+  told() {
+    if (this.said) this.present(this.said);
+  }
+
+  /** Another agent is at work on this. */
+  work(element) {
+    element.classList.add("agent-delegate");
+    this.note.before(element);
   }
 
   /** Nothing more comes. */

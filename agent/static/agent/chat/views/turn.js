@@ -1,22 +1,19 @@
 // Everything an agent did for one question: steps, then what the reader may do with the answer.
 
 import { button, make } from "../dom.js";
-import { humanise, say } from "../words.js";
+import { say } from "../words.js";
 import { StepView } from "./step.js";
+import { Work } from "./work.js";
 
 const OPENING = new Set(["step-start", "tool-input-available"]); // what the stream of a turn may begin with
 const UNFINISHED = { cancelled: "stopped", failed: "answer_failed" }; // the words for a run that did not complete
 
-export class TurnView {
+export class TurnView extends Work {
   /** `on`: again(message), ask(text), branch(message), feedback(message, value), decide(choice, body). */
   constructor({ agent, on }) {
+    super(on);
     this.agent = agent;
-    this.on = on;
-    this.steps = [];
-    this.asked = 0; // steps that are a model call: what an agent asks first is a step of none
-    this.calls = new Map(); // tool views by id, over all steps
     this.waiting = make("p", { className: "agent-waiting" }, say("waiting"));
-    this.body = make("div", { className: "agent-turn-body" });
     this.foot = make("div", { className: "agent-acts" });
     this.element = make(
       "li",
@@ -35,33 +32,26 @@ export class TurnView {
 
   /** The same as it is shown, without the marks that it was written with. */
   get spoken() {
-    const bodies = this.body.querySelectorAll(".agent-text-body");
+    const bodies = this.body.querySelectorAll(":scope > .agent-step > .agent-text-body");
     return bodies[bodies.length - 1]?.textContent.trim() ?? "";
   }
 
-  /** Take one frame of the stream; kinds that are not known are passed over. Answers what a listener should hear. */
   frame(frame) {
-    if (this.stored && OPENING.has(frame.kind)) this.#unstored();
-    const handler = HANDLERS[frame.kind];
-    return handler ? (handler(this, frame) ?? "") : "";
+    if (this.stored && OPENING.has(frame.kind) && !frame.parentId) this.clear();
+    return super.frame(frame);
   }
 
   /** The stream is over. */
   end({ cancelled = false } = {}) {
-    for (const step of this.steps) step.finish();
+    this.over();
     this.waiting.remove();
-    for (const view of this.calls.values()) view.over();
     if (cancelled) this.#hint(say("stopped"));
   }
 
   /** Everything of the run's stored assistant messages. */
   fill(messages) {
     this.waiting.remove();
-    for (const message of messages) {
-      const step = new StepView(this.on).fill(message);
-      this.steps.push(step);
-      this.body.append(step.element);
-    }
+    for (const message of messages) this.add(new StepView(this.on).fill(message));
     const answer = messages.at(-1);
     if (answer.runStatus in UNFINISHED) this.#hint(say(UNFINISHED[answer.runStatus]));
     this.foot.append(...this.#acts(answer));
@@ -74,40 +64,20 @@ export class TurnView {
     if (this.steps.length) return;
     this.stored = true;
     for (const message of messages) {
-      const step = new StepView(this.on).fill(message);
-      this.steps.push(step);
-      this.body.append(step.element);
+      const step = this.add(new StepView(this.on).fill(message));
       for (const [id, view] of step.tools) this.calls.set(id, view);
     }
     this.#wait(false);
   }
 
-  // The stream tells it all again.
-  #unstored() {
+  clear() {
     this.stored = false;
-    this.steps = [];
-    this.asked = 0;
-    this.calls.clear();
-    this.body.replaceChildren();
-  }
-
-  get step() {
-    return this.steps.at(-1) ?? this.openStep();
-  }
-
-  /** A model is called. */
-  callStep() {
-    this.asked += 1;
-    return this.openStep();
+    super.clear();
   }
 
   openStep() {
-    this.steps.at(-1)?.finish();
-    const step = new StepView(this.on);
-    this.steps.push(step);
-    this.body.append(step.element);
     this.#wait(true);
-    return step;
+    return super.openStep();
   }
 
   heard() {
@@ -160,51 +130,3 @@ export class TurnView {
     return thumbs;
   }
 }
-
-const HANDLERS = {
-  "step-start": (turn) => void turn.callStep(),
-  "step-restart": (turn, { step }) => {
-    if (step >= turn.asked) return void turn.callStep(); // its first worker was gone before it had opened it
-    for (const id of turn.step.tools.keys()) turn.calls.delete(id);
-    turn.step.clear();
-  },
-  text: (turn, frame) => {
-    turn.heard();
-    turn.step.appendText(frame.text);
-  },
-  reasoning: (turn, frame) => {
-    turn.heard();
-    turn.step.appendReasoning(frame.text);
-  },
-  "tool-input-start": (turn, frame) => {
-    turn.heard();
-    turn.calls.set(frame.id, turn.step.tool(frame.id, frame.name));
-    return `${humanise(frame.name)}: ${say("tool_running")}`;
-  },
-  "tool-input-available": (turn, frame) => {
-    turn.heard();
-    if (!turn.calls.has(frame.id)) turn.calls.set(frame.id, turn.step.tool(frame.id, frame.name));
-    turn.calls.get(frame.id).input(frame.input);
-  },
-  "approval-requested": (turn, frame) => {
-    const call = turn.calls.get(frame.id);
-    call?.ask(frame, turn.on.decide);
-    turn.step.finish();
-    return call ? say("card_asks", { title: call.card.title }) : "";
-  },
-  elicitation: (turn, frame) => {
-    const call = turn.calls.get(frame.id);
-    call?.question(frame.id, frame.request, turn.on.decide);
-    turn.step.finish();
-    return call ? call.questions.title : "";
-  },
-  "approval-settled": (turn, frame) => turn.calls.get(frame.id)?.decided(frame),
-  "tool-output": (turn, frame) => turn.calls.get(frame.id)?.output(frame.output),
-  "tool-output-error": (turn, frame) => turn.calls.get(frame.id)?.error(frame.error),
-  "tool-output-denied": (turn, frame) => turn.calls.get(frame.id)?.error(frame.reason, "denied"),
-  ui: (turn, frame) => {
-    turn.heard();
-    turn.step.component(frame, turn.calls.get(frame.toolCallId));
-  },
-  "step-finish": (turn, frame) => turn.step.finish(frame),
-};
