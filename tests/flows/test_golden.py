@@ -29,9 +29,10 @@ def positions() -> list[tuple[str, int]]:
 
 def expected_bodies(golden: Golden, upto: int) -> Counter[str]:
     """The bodies that have still to run: those of calls without a record, and the prompt's until it is recorded."""
-    names = {call["id"]: call["name"] for step in golden.steps for call in (step["payload"] or {}).get("toolCalls", [])}
+    calls = [call for step in golden.steps for call in (step["payload"] or {}).get("toolCalls", [])]
+    names = {f"tool:{call['id']}": call["name"] for call in calls if call["kind"] != "agent"}
     later = [step["name"] for step in golden.steps[upto:]]
-    bodies = Counter(names[name.removeprefix("tool:")] for name in later if name.startswith("tool:"))
+    bodies = Counter(names[name] for name in later if name in names)
     if "run:prompt-stages" in later and golden.run["agent_name"] == "dated":
         bodies["today"] += 1
     return bodies

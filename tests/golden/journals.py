@@ -30,6 +30,7 @@ from agent.flows import approvals
 from agent.flows.call_rows import STORED_AS
 from agent.store.base import AgentStore
 from tests.anonymous import ID
+from tests.golden import children
 
 FOLDER = Path(__file__).parent
 ALICE = Actor("alice")
@@ -83,7 +84,10 @@ def as_message(message: Message) -> dict[str, Any]:
 
 
 def decide(store: AgentStore, run_id: str, word: str) -> None:
-    """Somebody decides about the call that the run waits for."""
+    """Somebody decides about the call that the run waits for, or the agent answers that was asked."""
+    if word == "delegated":
+        children.play(store, run_id)
+        return
     (pending,) = (each.tool_call.id for each in store.pending_approvals(9) if each.tool_call.run_id == run_id)
     match word:
         case "approved":
@@ -245,6 +249,8 @@ class _Worker:
 
     def _called(self, payload: dict[str, Any], call: dict[str, Any]) -> None:
         branch, deadline = payload["branch"], payload.get("deadline")
+        if call["kind"] == "agent":
+            children.begun(self._store, self._run_id, payload, call, by=ALICE)
         settled = settled_by(payload)
         status = STATUS.get(branch, ToolCallStatus.RUNNING)
         self._store.record_tool_call(
@@ -273,6 +279,9 @@ class _Worker:
             self._result(call, settled)
 
     def _decided(self, payload: dict[str, Any], call: dict[str, Any]) -> None:
+        if call["kind"] == "agent":
+            children.ended(self._store, self._run_id)
+            return
         answers = payload.get("output", {}).get("answers")
         decision = ToolDecision(decision=payload["status"], actor=ALICE, answers=answers)
         self._store.decide_tool_call(call["id"], decision)

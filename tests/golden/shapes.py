@@ -15,6 +15,7 @@ from agent.errors import ToolError
 from agent.processors import InputPrompt, ProcessorContext, Verdict, passed, replaced
 from agent.registry import (
     Confirm,
+    Handoff,
     Preflight,
     PromptContext,
     Tool,
@@ -61,6 +62,10 @@ QUESTIONS: list[dict[str, Any]] = [
 
 def ask() -> ReplyCall:
     return ReplyCall(id="q", name="ask", input={"questions": QUESTIONS})
+
+
+def task(tool: str) -> ReplyCall:
+    return ReplyCall(id="call_1", name=tool, input={"task": "Where is it?"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +119,12 @@ SHAPES = {
         decided="expired",
     ),
     "proposed": Shape(script=[asks(cancel(7), look(7, "b"), text="I ask for it.")], send={"agent": "proposing"}),
+    "delegated": Shape(
+        script=[asks(task("ask_helper"), text="I ask."), says("It was shipped.")],
+        send={"agent": "asking-others"},
+        decided="delegated",
+    ),
+    "detached": Shape(script=[asks(task("start_helper")), says("Soon.")], send={"agent": "asking-others"}),
     "answered": Shape(
         script=[asks(ask(), text="First."), says("In red.")], send={"agent": "asking"}, decided="answered"
     ),
@@ -170,6 +181,9 @@ def briefed(prompt: InputPrompt, context: ProcessorContext) -> InputPrompt:
     return InputPrompt(system=f"{prompt.system} Be brief.", messages=prompt.messages)
 
 
+HELPER = "You are asked by others."
+
+
 class Player:
     """A model that says at each step what the shape's script holds, and keeps what it was asked."""
 
@@ -182,6 +196,8 @@ class Player:
         if request.purpose in ASIDE:
             self.aside[request.purpose] += 1
             return says(ASIDE[request.purpose]["What is wrong with it" in request.messages[0].content])
+        if request.system == HELPER:
+            return says("With the carrier.")
         step = int((request.idempotency_key or "").rpartition(":")[2])
         self.asked[step] = request
         reply = self._script[step]
@@ -247,6 +263,9 @@ def declare(
     agent(name="asking", prompt=prompt, tools=[], allow_ask=True)(type("Asking", (), {}))
     intake = {"preamble": "Two things first.", "questions": QUESTIONS}
     agent(name="receiving", prompt=prompt, tools=["look_up"], intake=intake)(type("Receiving", (), {}))
+    agent(name="helper", prompt=HELPER, tools=[])(type("Helper", (), {}))
+    others = [Handoff("helper"), Handoff("helper", detached=True)]
+    agent(name="asking-others", prompt=prompt, tools=[], handoffs=others)(type("AskingOthers", (), {}))
     agent(name="dated", prompt=prompt, contributors=[today], tools=[])(type("Dated", (), {}))
     agent(name="curious", prompt=prompt, tools=["look_up"], follow_ups=True)(type("Curious", (), {}))
     agent(name="formed", prompt=prompt, tools=[], output_type=Order, follow_ups=True)(type("Formed", (), {}))
