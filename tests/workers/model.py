@@ -14,9 +14,13 @@ async def answer(request: ModelRequest) -> Answer:
     """`look <folder>` asks a tool first, `tool <folder>` one that waits for the file `go-tool`.
 
     Each model call of these, and that of `hold <folder>`, waits for the file `go-<step>`; else an answer at once.
+    `ask <folder>` has another agent hold.
     """
     said = next(message.content for message in reversed(request.messages) if message.role == "user")
     word, _, folder = said.partition(" ")
+    if word == "ask":
+        asked = ScriptedReply("Asking.", calls=[call("ask_helper", task=f"hold {folder}")])
+        return "Seven is here." if request.messages[-1].tool_results else asked
     if word not in {"look", "hold", "tool"}:
         return "Hello."
     step = int(bool(request.messages[-1].tool_results))
@@ -52,6 +56,10 @@ def declare() -> None:
         await _there(Path(folder) / "go-tool")
         return "done"
 
-    @agent(name="desk", prompt="You help.", tools=[look, linger])
+    @agent(name="helper", prompt="You are asked.", tools=[])
+    class Helper:
+        """Asked by the desk."""
+
+    @agent(name="desk", prompt="You help.", tools=[look, linger], handoffs=["helper"])
     class Desk:
         """The desk."""
