@@ -17,13 +17,18 @@ ASK = ScriptedReply("One moment.", calls=[call("ask_researcher", "ask", task="Wh
 START = ScriptedReply(calls=[call("start_researcher", "start", task="Where is 7?")])
 
 
-def made(make: MakeSite, says: Mapping[str, Answer | list[Answer]], **settings: Any) -> Site:  # noqa: ANN401
+Says = Answer | list[Answer] | Callable[[ModelRequest], Answer]
+
+
+def made(make: MakeSite, says: Mapping[str, Says], **settings: Any) -> Site:  # noqa: ANN401
     """The site; `says` holds by the name of an agent what it answers, a list one entry a model call."""
     spoken = {name: list(answers) if isinstance(answers, list) else answers for name, answers in says.items()}
 
     def script(request: ModelRequest) -> Answer:
         answers = spoken[request.system.split()[-1].strip(".")]
-        return answers.pop(0) if isinstance(answers, list) else answers
+        if isinstance(answers, list):
+            return answers.pop(0)
+        return answers(request) if callable(answers) else answers
 
     site = make(script, **{"DEFAULT_AGENT": "desk", **settings})
     declare()
