@@ -157,7 +157,7 @@ def _structured(recorded: Mapping[str, Any], seen: Shown, tries: str) -> Iterato
     """What is lacking of the value that stands as a call."""
     for name, payload in recorded.items():
         for frame in call_frames(payload) if name.startswith(tries) else ():
-            known = seen.announced if frame["kind"] == "tool-input-available" else seen.settled
+            known = seen.settled if frame["kind"] in SETTLED else seen.announced
             if frame["id"] not in known:
                 yield frame
 

@@ -140,5 +140,8 @@ def call_frames(payload: Mapping[str, Any]) -> list[Frame]:
     call = payload.get("call")
     if call is None:
         return []
-    announced = frames.tool_input_available(call["id"], call["name"], call["kind"], call["input"])
-    return [announced, frames.tool_result(result_of(call, {"output": payload["value"]}))]
+    return [
+        frames.tool_input_start(call["id"], call["name"], call["kind"]),
+        frames.tool_input_available(call["id"], call["name"], call["kind"], call["input"]),
+        frames.tool_result(result_of(call, {"output": payload["value"]})),
+    ]

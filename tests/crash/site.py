@@ -8,10 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from pydantic import BaseModel
+
 from agent.domain.actor import Actor
 from agent.domain.canonical import compact_json
 from agent.domain.model_calls import FrameEmitter, ModelRequest, Reply, ReplyCall, Usage
 from agent.domain.windows import History
+from agent.processors import InputPrompt, ProcessorContext, Verdict, passed, replaced
 from agent.providers.scripted import WORD
 from agent.registry import Handoff, ToolContext, agent, tool
 from tests.crash.mortal import here, plan, shown, touched
@@ -34,6 +37,7 @@ PROPOSED = ("refund", "transfer")  # tools whose calls become proposals; the sec
 ASKS = ("ask_counter", "start_counter")  # another agent
 ANSWERED = Reply(text="Seven is here, thirteen is lost.", usage=Usage(input_tokens=150, output_tokens=7))
 SUMMARIZED = Reply(text="They asked for seven and thirteen.", usage=Usage(input_tokens=90, output_tokens=9))
+ASIDE = {"structured_output": '{"found": 7}', "follow_ups": '["And 8?"]'}
 PIECES = (14, 6)  # how many frames each of the two model calls emits
 
 
@@ -67,6 +71,12 @@ class StillThere:
         return Actor(ref, (), tenant_ref)
 
 
+class Found(BaseModel):
+    """What the answer has found."""
+
+    found: int
+
+
 class Model:
     """Says a fixed thing at each step of a turn."""
 
@@ -76,6 +86,8 @@ class Model:
     async def stream(self, request: ModelRequest, emit: FrameEmitter) -> Reply:
         if request.purpose == "history_summary":
             return _folded(request)
+        if request.purpose in ASIDE:
+            return _aside(request)
         step = int((request.idempotency_key or "").rpartition(":")[2])
         touched(f"model {step} {digest(request)}")
         reply = _reply(request)
@@ -104,6 +116,26 @@ def _folded(request: ModelRequest) -> Reply:
     touched(f"model summary {digest(request)}")
     here("summary:end")
     return SUMMARIZED
+
+
+def _aside(request: ModelRequest) -> Reply:
+    here(f"{request.purpose}:begin")
+    touched(f"model {request.purpose} {digest(request)}")
+    here(f"{request.purpose}:end")
+    return Reply(text=ASIDE[request.purpose], usage=Usage(input_tokens=30, output_tokens=3))
+
+
+def masked(text: str, context: ProcessorContext) -> Verdict:
+    """Nobody reads of the thirteen; incremental, for it is one word."""
+    return replaced(text.replace("thirteen", "twelve+1")) if "thirteen" in text else passed()
+
+
+masked.incremental, masked.lookback = True, 8  # type: ignore[attr-defined]
+
+
+def briefed(prompt: InputPrompt, context: ProcessorContext) -> InputPrompt:
+    """The model is told to be brief."""
+    return replace(prompt, system=f"{prompt.system} Be brief.")
 
 
 def _used(ctx: ToolContext, name: str) -> None:
@@ -166,6 +198,10 @@ def declare() -> None:
     question = {"id": "why", "prompt": "Why?", "defaults": ["Because."]}
     agent(name="receiving", prompt="You count.", tools=[look], intake={"questions": [question]})(
         type("Receiving", (), {})
+    )
+    around: Any = {"input_processors": [briefed], "output_processors": [masked]}
+    agent(name="shaped", prompt="You count.", tools=tools, output_type=Found, follow_ups=True, **around)(
+        type("Shaped", (), {})
     )
     agent(name="mortal", prompt="You count.", tools=tools)(type("Mortal", (), {}))
     agent(name="forgetful", prompt="You count.", tools=tools, history=window)(type("Forgetful", (), {}))

@@ -113,7 +113,7 @@ def test_a_structured_answer_stands_as_a_read_that_was_called(site: MakeSite) ->
     assert row is not None
     assert (row.status, row.tool_type, row.output) == ("auto_executed", "read", value)
     told = [frame for frame in desk.frames(run.id) if frame.get("id") == made["id"]]
-    assert [frame["kind"] for frame in told] == ["tool-input-available", "tool-output"]
+    assert [frame["kind"] for frame in told] == ["tool-input-start", "tool-input-available", "tool-output"]
     asked = desk.provider.requests[1]
     assert (asked.purpose, asked.tools, asked.response_schema) == (
         "structured_output",
