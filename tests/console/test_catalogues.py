@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gettext
 import re
 from pathlib import Path
@@ -14,14 +15,17 @@ from django.utils import translation
 from tests.console.pages import text
 from tests.governance.rows import entry
 
-LOCALE = Path(__file__).resolve().parents[2] / "governance" / "locale"
+ROOT = Path(__file__).resolve().parents[2]
+LOCALE = ROOT / "governance" / "locale"
+OF_RUNS = ROOT / "agent" / "locale"  # what the page of a run tells
+both = pytest.mark.parametrize("locale", [LOCALE, OF_RUNS], ids=["console", "runs"])
 PLACE = re.compile(r"%\(\w+\)s|%%")
 ENTRY = re.compile(r'(?m)^(msgid|msgid_plural|msgstr(?:\[\d\])?) ((?:".*"\n?)+)')
 
 
-def entries(language: str) -> list[list[str]]:
+def entries(language: str, locale: Path = LOCALE) -> list[list[str]]:
     """Each entry of a catalogue: its words and its translations, one after the other."""
-    source = (LOCALE / language / "LC_MESSAGES" / "django.po").read_text()
+    source = (locale / language / "LC_MESSAGES" / "django.po").read_text()
     found = []
     for block in source.split("\n\n")[1:]:
         texts = ["".join(re.findall(r'"(.*)"', quoted)) for _, quoted in ENTRY.findall(block)]
@@ -29,9 +33,10 @@ def entries(language: str) -> list[list[str]]:
     return found
 
 
+@both
 @pytest.mark.once
-def test_portuguese_is_whole_and_keeps_every_placeholder() -> None:
-    for words in entries("pt_BR"):
+def test_portuguese_is_whole_and_keeps_every_placeholder(locale: Path) -> None:
+    for words in entries("pt_BR", locale):
         assert all(words), words
         half = len(words) // 2
         for original, translated in zip(words[:half], words[half:], strict=True):
@@ -44,10 +49,22 @@ def test_both_catalogues_have_the_same_words() -> None:
 
 
 @pytest.mark.once
-def test_what_is_compiled_is_what_is_written() -> None:
-    with (LOCALE / "pt_BR" / "LC_MESSAGES" / "django.mo").open("rb") as compiled:
+def test_every_word_of_a_runs_story_has_its_translation() -> None:
+    known = {words[0] for words in entries("pt_BR", OF_RUNS)}
+    for name in ("story", "durations"):
+        for node in ast.walk(ast.parse((ROOT / "agent" / "admin" / f"{name}.py").read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and "gettext" in node.func.id:
+                said = node.args[0]
+                assert isinstance(said, ast.Constant)
+                assert said.value in known
+
+
+@both
+@pytest.mark.once
+def test_what_is_compiled_is_what_is_written(locale: Path) -> None:
+    with (locale / "pt_BR" / "LC_MESSAGES" / "django.mo").open("rb") as compiled:
         catalogue = gettext.GNUTranslations(compiled)
-    for words in entries("pt_BR"):
+    for words in entries("pt_BR", locale):
         if len(words) == 2:
             assert catalogue.gettext(words[0].replace('\\"', '"')) == words[1].replace('\\"', '"')
         else:

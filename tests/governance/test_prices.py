@@ -198,9 +198,13 @@ def test_estimates_are_priced_again_in_a_stated_range_only(db: None) -> None:
     with pytest.raises(CommandError, match="reason"):
         call_command("agent_reprice", "--reason", " ")
     day = timedelta(days=1)
-    reprice(Repricing(by="ana", reason="x", include_estimated=True, start=rows.NOON - day, end=rows.NOON + day))
+    reported = rows.entry(reported_cost_nanos=5, estimated_cost_nanos=1)
+    order = Repricing(by="ana", reason="x", include_estimated=True, start=rows.NOON - day, end=rows.NOON + day)
+    assert reprice(order, dry_run=True).rows == 1  # what was reported is not foreseen to change either
+    assert reprice(order).rows == 1
     known.refresh_from_db()
-    assert known.cost_nanos == 120_000
+    reported.refresh_from_db()
+    assert (known.cost_nanos, reported.cost_nanos, reported.estimated_cost_nanos) == (120_000, 5, 1)
     audit = RepriceAudit.objects.get()
     assert (audit.nanos_before, audit.nanos_after, audit.include_estimated) == (1000, 120_000, True)
 

@@ -16,6 +16,7 @@ from governance.days import DayRange
 from governance.histograms import approximate, histogram, nearest_rank
 from governance.models import RollupDay
 from governance.queries import Ask, Selection
+from governance.queries.changes import month_pace
 from governance.queries.paging import pages
 from governance.queries.values import UsageRow
 from governance.rollups import rebuild, roll_up
@@ -234,6 +235,27 @@ def test_a_figure_stands_beside_that_of_the_period_before(db: None) -> None:
     first, second = queries.moved(queries.spend_by_model, day, "model_id")
     assert (first.differences["cost_nanos"], second.differences["cost_nanos"]) == (30, -20)
     assert first.before is None
+
+
+@pytest.mark.parametrize(
+    ("first", "now", "pace"),
+    [
+        (date(2026, 2, 1), date(2026, 2, 14), 280),  # 28 days
+        (date(2024, 2, 1), date(2024, 2, 10), 406),  # 29
+        (date(2026, 1, 1), date(2026, 1, 20), 217),  # 31
+        (date(2026, 1, 1), date(2026, 1, 31), None),  # it is over
+        (date(2026, 1, 2), date(2026, 1, 20), None),  # not the whole month so far
+    ],
+)
+def test_the_pace_is_that_of_the_months_own_days(first: date, now: date, pace: int | None) -> None:
+    assert month_pace(Selection.of(DayRange(first=first, last=now, zone=UTC)), 140, now) == pace
+
+
+def test_what_the_cache_saved_is_less_what_writing_it_cost_more(db: None) -> None:
+    rows.price(cache_read_per_million_nanos=10**8, cache_write_per_million_nanos=1_250_000_000)
+    rows.entry(NOW, input_tokens=3_000_000, cache_read_tokens=2_000_000, cache_write_tokens=1_000_000)
+    (saving,) = queries.cache_savings(selection())
+    assert saving.saved_nanos == 1_800_000_000 - 250_000_000
 
 
 @pytest.mark.parametrize(
