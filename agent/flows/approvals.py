@@ -159,7 +159,7 @@ def decidable(store: AgentStore, actor: Actor, call_id: str, *, digest: str | No
 
 
 def _is_over(store: AgentStore, call: ToolCall) -> bool:
-    if call.run_id is None or "runs" not in store.capabilities:
+    if call.run_id is None:
         return False
     run = store.get_run(call.run_id)
     return run is None or run.status in TERMINAL_RUN

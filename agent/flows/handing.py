@@ -129,7 +129,7 @@ def state(store: AgentStore, thread_id: str) -> QueueState:
 
 def started_run(store: AgentStore, message_id: str) -> RunScope | None:
     """The run of a message that waited, if it has started."""
-    return store.run_scope(message_id) if "runs" in store.capabilities else None
+    return store.run_scope(message_id)
 
 
 def current_frame(store: AgentStore, thread_id: str) -> Frame | None:

@@ -13,8 +13,6 @@ from agent.store.base import AgentStore
 
 def is_dead(store: AgentStore, run_id: str) -> bool:
     """Whether nobody will settle the run: it is over or missing, or no worker has it and its recoveries are used up."""
-    if "runs" not in store.capabilities:
-        return False
     run = store.get_run(run_id)
     if run is None or run.status not in OPEN_RUN:
         return True

@@ -151,7 +151,7 @@ def _persisted(said: AppendMessage | None) -> FirstStep:
 
 
 def _on_known_thread(store: AgentStore, asked: Asked, said: AppendMessage | None, thread_id: str) -> FirstStep:
-    if asked.send.persona is not None:  # one that is named stays with the thread
+    if asked.send.persona is not None and "thread_patch" in store.capabilities:  # a named one stays with the thread
         store.update_thread(thread_id, ThreadPatch(persona=asked.persona))
     if said is not None:
         store.append_message(said)

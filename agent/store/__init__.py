@@ -23,6 +23,7 @@ from agent.store.conversations import (
     ThreadTurnReader,
     ToolCallStore,
 )
+from agent.store.in_process import with_runs
 from agent.store.orm import OrmStore
 from agent.store.queue import QueueStore
 from agent.store.work import FrameStore, IdempotencyStore, JournalStore, LedgerStore, RunStore
@@ -62,11 +63,11 @@ _store: AgentStore | None = None
 
 
 def get_store() -> AgentStore:
-    """The store that `AGENT["STORE"]` names, one for the process."""
+    """The store that `AGENT["STORE"]` names, one for the process; beside one that records no runs, those of it."""
     global _store
     if _store is None:
         named = agent_settings().store
-        _store = cast("AgentStore", named() if isinstance(named, type) else named)
+        _store = with_runs(cast("AgentStore", named() if isinstance(named, type) else named))
     return _store
 
 
