@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from typing import Any, NoReturn, cast
+from typing import Any, ClassVar, NoReturn, cast
 
 from django.core.handlers.asgi import ASGIRequest
 from django.core.signals import got_request_exception
@@ -36,11 +36,6 @@ from agent.spi import ActorResolver
 AUTHENTICATE = 'Session realm="agent"'
 
 
-# Under ASGI every request has a thread of its own, and so a connection of its own: of a thousand at once these many
-# have one, and the others wait for their turn.
-_slots = threading.BoundedSemaphore(REQUEST_THREADS)
-
-
 class ActorAPIView(APIView):
     """Resolves the actor, keeps CSRF for callers known by a cookie, and answers in JSON whatever `Accept` says."""
 
@@ -53,6 +48,9 @@ class ActorAPIView(APIView):
     http_method_names = ["get", "post", "patch", "delete", "head"]
     format_kwarg = None
     schema = AutoSchema()
+    # Under ASGI every request has a thread of its own, and so a connection of its own: of a thousand at once these many
+    # have one, and the others wait for their turn.
+    slots: ClassVar[threading.BoundedSemaphore] = threading.BoundedSemaphore(REQUEST_THREADS)
 
     actor: Actor
 
@@ -68,7 +66,7 @@ class ActorAPIView(APIView):
         """Under ASGI a request has a connection only while a view works on it, and only so many work at once."""
         if not isinstance(request, ASGIRequest):  # a WSGI server has bounded threads, which keep their connections
             return super().dispatch(request, *args, **kwargs)
-        with _slots:
+        with self.slots:
             try:
                 return super().dispatch(request, *args, **kwargs)
             finally:

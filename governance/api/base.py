@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -22,6 +23,8 @@ from governance.permissions import EXPORT, hidden_costs
 from governance.wire import to_json
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+REPORTS: Final = 4  # at a time in a process
 
 _TEXT: Final = {"type": "string", "maxLength": 255}
 _DAY: Final = {"type": "string", "format": "date"}
@@ -55,6 +58,7 @@ class ConsoleView(ActorAPIView):
     """Known by any authentication of REST framework; who lacks the permission is refused before anything is read."""
 
     needs: ClassVar[tuple[str, ...]] = ()  # one of them is enough
+    slots = threading.BoundedSemaphore(REPORTS)  # of their own: slow reports hold no conversation up
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         request.accepted_renderer, request.accepted_media_type = self.perform_content_negotiation(request)
