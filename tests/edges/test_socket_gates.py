@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from channels.testing import WebsocketCommunicator
@@ -39,7 +39,7 @@ def answers(user: User, *messages: dict[str, Any]) -> list[dict[str, Any]]:
 
     async def talk() -> list[dict[str, Any]]:
         socket = WebsocketCommunicator(AgentConsumer(), "/ws/agent/", headers=ORIGIN)
-        socket.scope["user"] = user
+        cast("dict[str, Any]", socket.scope)["user"] = user
         connected, _ = await socket.connect(timeout=10)
         assert connected
         said = []

@@ -33,7 +33,7 @@ AT_MOST = 3 * (ANSWER_SECONDS + CONNECT_SECONDS)
 def hanging() -> Iterator[tuple[str, int]]:
     """A server of our own, with the process to stop and to let go on."""
     server = start_valkey()
-    pid = int(redis.Redis.from_url(server.url).info("server")["process_id"])  # type: ignore[index]
+    pid = int(redis.Redis.from_url(server.url).info("server")["process_id"])
     yield server.url, pid
     os.kill(pid, signal.SIGCONT)
     server.stop()
@@ -75,12 +75,10 @@ def test_a_redis_that_hangs_holds_a_turn_up_for_seconds_and_loses_and_doubles_no
 @pytest.mark.django_db(transaction=True)
 def test_two_that_purge_at_once_remove_each_stream_once_between_them() -> None:
     store = OrmStore()
-    then = store.clock() - timedelta(hours=2)
+    then = epoch_ms(store.clock() - timedelta(hours=2))
     runs = [f"run-{number}" for number in range(60)]
     StreamFrame.objects.bulk_create(
-        StreamFrame(run_id=run_id, seq=seq, frame="{}", created_at_ms=epoch_ms(then))
-        for run_id in runs
-        for seq in (1, 2)
+        StreamFrame(run_id=run_id, seq=seq, frame="{}", created_at_ms=then) for run_id in runs for seq in (1, 2)
     )
     sinks = [DatabaseSink(OrmStore(), ttl_seconds=3600, purge_batch=7) for _ in range(2)]
     gone: list[int] = []
