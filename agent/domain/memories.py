@@ -6,22 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from agent.domain.actor import Actor
-
 Author = Literal["agent", "human"]
-AUTHORS: tuple[Author, ...] = ("agent", "human")
-GLOBAL = "global"
 
 
 def own_scope(actor_ref: str) -> str:
     """The scope of one person's facts."""
     return f"actor:{actor_ref}"
-
-
-def scopes_of(actor: Actor) -> tuple[str, ...]:
-    """The scopes that an actor sees, the own one first and the widest last."""
-    tenant = () if actor.tenant_ref is None else (f"tenant:{actor.tenant_ref}",)
-    return (own_scope(actor.ref), *tenant, GLOBAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,7 +15,6 @@ from agent.domain.processing import (
     Verdict,
     changes_of,
     passed,
-    rejected,
     replaced,
 )
 from agent.flows.host_code import ended
@@ -110,7 +109,7 @@ class Gate:
         for each in self._processors:
             verdict = _verdict(each(now, self._context))
             if verdict.verdict == "reject":
-                return rejected(verdict.reason)
+                return verdict
             now = _after(now, verdict)
         return replaced(now)
 

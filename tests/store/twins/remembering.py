@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
-from agent.domain.memories import GLOBAL, SaveMemory
+from agent.domain.memories import SaveMemory
 from tests.store.twins.machine import Twins, refs, texts
 
-SCOPES = ["actor:ana", "actor:Ana", "tenant:", GLOBAL]
+SCOPES = ["actor:ana", "actor:Ana", "tenant:", "global"]
 scopes = st.sampled_from([*SCOPES, "s" * 301, "\x00"])
 keys = st.sampled_from(["name", "Name", "k" * 129, "\ud800"])
 
