@@ -17,7 +17,7 @@ from django.utils.module_loading import import_string
 from agent import setting_rules as rules
 from agent.domain.vocabulary import DecisionVocabulary
 from agent.domain.windows import History
-from agent.setting_rules import CatalogueModel, Rule
+from agent.setting_rules import AttachmentSettings, CatalogueModel, Rule
 from agent.sink_options import option_problems
 
 __all__ = ["AgentSettings", "CatalogueModel", "agent_settings", "import_path", "resolved", "setting_problems"]
@@ -60,7 +60,7 @@ class AgentSettings:
     quota: Mapping[str, Any] | None = None
     delegation_max_depth: int = 5
     delegation_max_appearances: int = 1
-    attachments: Mapping[str, Any] | None = None
+    attachments: AttachmentSettings | None = None
     report_time_zone: ZoneInfo  # default: TIME_ZONE
     export_max_rows: int = 100_000
     expose_errors: bool  # default: DEBUG
@@ -97,6 +97,10 @@ class AgentSettings:
     @cached_property
     def quota_policy(self) -> object:
         return _made("QUOTA_POLICY", self.paths)
+
+    @cached_property
+    def staging_store(self) -> object | None:
+        return _made("ATTACHMENTS", {"ATTACHMENTS": self.attachments.store}) if self.attachments else None
 
     @cached_property
     def actor_directory(self) -> object | None:
@@ -192,7 +196,6 @@ def _site_problems() -> Iterator[str]:
 
 # What the contract has and this release has not: accepted and ignored it would mislead.
 LATER: Mapping[str, Callable[[Any], bool]] = {
-    "ATTACHMENTS": lambda value: value is not None,
     "PERSONAL_AGENT": bool,
 }
 
@@ -251,7 +254,7 @@ def _import_problems(raw: Mapping[str, object]) -> Iterator[str]:
     written: list[tuple[str, object]] = [(key, raw[key]) for key in PATHS if key in raw]
     written += [(key, raw[key]) for key in ("RUNNER", "SINK") if "." in str(raw.get(key, ""))]
     written += [(f"PROVIDERS.{name}", _class_of(entry)) for name, entry in current.providers.items()]
-    written += [("ATTACHMENTS.STORE", (current.attachments or {}).get("STORE"))]
+    written += [("ATTACHMENTS.STORE", current.attachments.store if current.attachments else None)]
     for key, named in written:
         for each in _listed(named):
             try:

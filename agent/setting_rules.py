@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from agent.domain import quota
 from agent.domain.approvals import LONGEST, MILLISECOND
+from agent.domain.media import DEFAULT_TYPES, KNOWN_TYPES
 from agent.domain.vocabulary import PRESETS, DecisionVocabulary
 from agent.domain.windows import History
 
@@ -28,6 +29,19 @@ class CatalogueModel:
     permission: str | None = None
     available: bool = True
     agents: tuple[str, ...] | None = None  # None = every agent
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttachmentSettings:
+    """`AGENT["ATTACHMENTS"]`: where uploads wait, and what is taken."""
+
+    store: object = "agent.store.staging.DjangoStagingStore"
+    max_bytes: int = 20 * 1024 * 1024
+    types: tuple[str, ...] = DEFAULT_TYPES
+    url_seconds: int = 3600
+
+
+HARD_LIMIT = 32 * 1024 * 1024  # of one upload, whatever a site allows
 
 
 def _as_it_is(value: Any) -> Any:  # noqa: ANN401 - a setting is any value
@@ -133,6 +147,26 @@ def _is_model(value: object) -> bool:
     return all(key in _MODEL_RULES and _MODEL_RULES[key](each) for key, each in value.items())
 
 
+_ATTACHMENT_RULES: Mapping[str, Callable[[Any], bool]] = {
+    "STORE": _is_path,
+    "MAX_BYTES": lambda value: type(value) is int and 1 <= value <= HARD_LIMIT,
+    "TYPES": lambda value: _is_text_list(value) and bool(value) and set(value) <= KNOWN_TYPES,
+    "URL_SECONDS": lambda value: type(value) is int and value >= 1,
+}
+
+
+def _are_attachments(value: object) -> bool:
+    return _is_mapping_of(value, set(_ATTACHMENT_RULES)) and all(
+        _ATTACHMENT_RULES[key](each)
+        for key, each in value.items()  # type: ignore[attr-defined]
+    )
+
+
+def _attachments(value: Mapping[str, Any]) -> AttachmentSettings:
+    given: dict[str, Any] = {key.lower(): tuple(each) if key == "TYPES" else each for key, each in value.items()}
+    return AttachmentSettings(**given)
+
+
 def _model(value: Mapping[str, Any]) -> CatalogueModel:
     given: dict[str, Any] = {"label": value["id"], **value}
     given |= {key: tuple(given[key]) for key in ("roles", "agents") if key in given}
@@ -187,7 +221,7 @@ QUOTA = Rule(
     MappingProxyType,
 )
 ATTACHMENTS = Rule(
-    "a dict of STORE, MAX_BYTES, TYPES, URL_SECONDS",
-    lambda value: _is_mapping_of(value, {"STORE", "MAX_BYTES", "TYPES", "URL_SECONDS"}),
-    MappingProxyType,
+    f"a dict of STORE, MAX_BYTES (1 to {HARD_LIMIT}), TYPES (among {', '.join(sorted(KNOWN_TYPES))}), URL_SECONDS",
+    _are_attachments,
+    _attachments,
 )

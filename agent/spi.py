@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
-from typing import Any, Protocol
+from collections.abc import Awaitable, Mapping, Sequence
+from datetime import datetime
+from typing import IO, Any, Protocol
 
 from pydantic import BaseModel
 
 from agent.domain.actor import Actor, Owner
 from agent.domain.approvals import ApprovalThread, Requirement
 from agent.domain.history import HistoryPolicy
+from agent.domain.media import Attachment, NewFile, PendingUpload
 from agent.domain.model_calls import FrameEmitter, Json, ModelRequest, Reply
 from agent.domain.processing import InputPrompt, ProcessorContext, Verdict
 
@@ -17,12 +19,16 @@ __all__ = [
     "ActionTool",
     "ActorResolver",
     "ApprovalPolicy",
+    "AttachmentStagingStore",
     "BackgroundActorResolver",
     "HistoryPolicy",
     "InputProcessor",
+    "ListsAttachments",
     "ModelProvider",
+    "OpensAttachments",
     "OutputProcessor",
     "QuotaPolicy",
+    "TakesUploads",
 ]
 
 
@@ -33,7 +39,8 @@ class ModelProvider(Protocol):
     the vendor's call ids, and answers the whole reply. It raises `ModelError`; any other exception is permanent. It
     raises `Cancelled` within a second of `request.cancelled` being set; both carry the usage reported until then.
     Optional attributes: `alternating_roles` and `leading_system_only` (bool), `supports_tools` (False keeps agents with
-    tools away, `agent.E033`), `default_model` (str) and `models()` (a list of names).
+    tools away, `agent.E033`), `supports_files` (False: files are told in words), `default_model` (str) and `models()`
+    (a list of names).
     """
 
     def stream(self, request: ModelRequest, emit: FrameEmitter) -> Awaitable[Reply]: ...
@@ -116,3 +123,52 @@ class OutputProcessor(Protocol):
     """
 
     def __call__(self, text: str, context: ProcessorContext, /) -> Verdict | Awaitable[Verdict]: ...
+
+
+class AttachmentStagingStore(Protocol):
+    """Where uploaded files wait to be sent, and stay (spec 11 §9). Another's file is as unknown as none.
+
+    Optional are the three protocols below; what is missing is answered 501, never guessed.
+    """
+
+    def stage(self, actor: Actor, file: NewFile) -> Attachment: ...
+    def resolve(self, actor: Actor, media_id: str) -> Attachment | None:
+        """The file with a url for this actor, made now; None when it is not theirs or not whole."""
+
+    def delete(self, actor: Actor, media_id: str) -> bool:
+        """Forget a file or an unfinished upload; False when there is none of this actor."""
+
+
+class OpensAttachments(Protocol):
+    """The store gives bytes itself: to the content route, and to models, which then need not reach any url."""
+
+    def open(self, actor: Actor, media_id: str) -> IO[bytes] | None: ...
+
+
+class ListsAttachments(Protocol):
+    """The store can say what it holds; without it nothing is ever swept."""
+
+    def list(
+        self, actor: Actor, *, staged_before: datetime | None = None, limit: int | None = None
+    ) -> Sequence[Attachment]:
+        """The newest first. With `staged_before` only older ones, and uploads begun before that never ended."""
+
+    def owners(self, *, staged_before: datetime) -> Sequence[Owner]:
+        """Whose files are older."""
+
+
+class TakesUploads(Protocol):
+    """Uploads in parts. `append` is of a store whose bytes come through this site; its url is the site's own."""
+
+    def begin(self, actor: Actor, *, name: str, content_type: str, size: int) -> PendingUpload: ...
+    def append(self, actor: Actor, media_id: str, part: IO[bytes], *, offset: int) -> int:
+        """Add bytes behind the first `offset` ones; how many there are now.
+
+        Raises `NotFound`, and `Invalid` (`size_mismatch`) when they do not follow or are more than was said.
+        """
+
+    def received(self, actor: Actor, media_id: str) -> tuple[int, int]:
+        """How many bytes have come, and how many were said; raises `NotFound`."""
+
+    def complete(self, actor: Actor, media_id: str) -> Attachment:
+        """Make it a file; raises `NotFound`, `Conflict` (`bytes_missing`), `Invalid` (`unsupported_type`)."""

@@ -125,6 +125,23 @@ class AttachmentRef(StrictBody):
     mediaId = Name()
 
 
+class Size(serializers.IntegerField):
+    """A number of bytes."""
+
+    def to_internal_value(self, data: object) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return data
+
+
+class UploadBody(serializers.Serializer[dict[str, Any]]):
+    """What is said of a file before its bytes come."""
+
+    name = Name()
+    contentType = Name()
+    size = Size(min_value=1)
+
+
 class Component(serializers.Serializer[dict[str, Any]]):
     name = Name()
     version = Name()

@@ -94,6 +94,16 @@ class AttachmentShape(Shape):
     name = serializers.CharField()
 
 
+class MessageAttachmentShape(AttachmentShape):
+    url = serializers.CharField(allow_null=True, help_text="Null: the file is no longer there.")
+
+
+class AttachmentsConfigShape(Shape):
+    maxBytes = serializers.IntegerField()
+    types = serializers.ListField(child=serializers.CharField())
+    resumable = serializers.BooleanField(help_text="Whether uploads may come in parts.")
+
+
 class FeedbackShape(Shape):
     value = serializers.ChoiceField(choices=("up", "down"))
     comment = serializers.CharField(required=False)
@@ -110,7 +120,7 @@ class MessageShape(Shape):
     content = serializers.CharField()
     toolCalls = ToolCallShape(many=True, required=False)
     toolResults = ToolResultShape(many=True, required=False)
-    attachments = AttachmentShape(many=True, required=False)
+    attachments = MessageAttachmentShape(many=True, required=False)
     followUps = serializers.ListField(child=serializers.CharField(), required=False)
     usage = serializers.DictField(required=False, help_text="Token counts and `costUsd`; null is unpriced.")
     agentName = serializers.CharField(required=False)
@@ -239,7 +249,7 @@ class ApprovalsConfigShape(Shape):
 class ConfigShape(Shape):
     """What this installation offers the caller."""
 
-    attachments = serializers.DictField(allow_null=True)
+    attachments = AttachmentsConfigShape(allow_null=True, help_text="Null: none are taken.")
     models = ModelsConfigShape()
     quota = QuotaConfigShape()
     identity = IdentityConfigShape()

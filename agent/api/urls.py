@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from agent.api.routes import route
+from agent.api.views.attachments import AttachmentsView, ContentView, UploadCompleteView, UploadsView, UploadView
 from agent.api.views.catalogues import AgentsView, ModelsView, ToolsView
 from agent.api.views.chat import CancelView, ChatView, StreamView
 from agent.api.views.config import ConfigView, QuotaView
@@ -42,6 +43,11 @@ urlpatterns = [
     *route("queue/<str:message_id>", QueuedMessageView, "queued_message"),
     *route("queue/<str:message_id>/interrupt", InterruptView, "interrupt"),
     *route("messages/<str:message_id>/feedback", FeedbackView, "feedback"),
+    *route("attachments", AttachmentsView, "attachments"),
+    *route("attachments/uploads", UploadsView, "uploads"),
+    *route("attachments/uploads/<str:media_id>", UploadView, "upload"),
+    *route("attachments/uploads/<str:media_id>/complete", UploadCompleteView, "upload_complete"),
+    *route("attachments/<str:media_id>/content", ContentView, "attachment_content"),
     *route("agents", AgentsView, "agents"),
     *route("tools", ToolsView, "tools"),
     *route("models", ModelsView, "models"),

@@ -62,9 +62,13 @@ class ShownResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownAttachment:
+    """A file that a person sent; `data` are its bytes where the site has them, else the url is to be read."""
+
     url: str
     content_type: str
     name: str
+    media_id: str | None = None
+    data: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

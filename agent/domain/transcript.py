@@ -122,7 +122,9 @@ def _show_one(message: TurnMessage, taken: dict[str, int]) -> ShownMessage:
             show_result(shown[result["id"]], result) for result in message.tool_results or () if result["id"] in shown
         ),
         attachments=tuple(
-            ShownAttachment(url=item["url"], content_type=item["contentType"], name=item["name"])
+            ShownAttachment(
+                url=item["url"], content_type=item["contentType"], name=item["name"], media_id=item.get("mediaId")
+            )
             for item in message.attachments or ()
         ),
     )

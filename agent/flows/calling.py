@@ -11,6 +11,7 @@ from agent.domain.runs import Run, RunLease
 from agent.flows import ledger, prompt, spans
 from agent.flows.answers import Told, record_answer
 from agent.flows.driver import Driver
+from agent.flows.files import with_files
 from agent.flows.journal import Attempt
 from agent.flows.model_call import Answer, ModelCall
 from agent.flows.opening import Opening
@@ -56,7 +57,7 @@ class Calling:
             provider=self._provider,
             request=ModelRequest(
                 system=shown.system,
-                messages=shown.messages,
+                messages=await with_files(self._run.actor, self._provider, shown.messages),
                 tools=tuple(one.spec for one in offered),
                 model=self._model,
                 cancelled=self._driver.cancelled,

@@ -157,7 +157,7 @@ def _start(store: AgentStore, head: QueuedMessage, *, replacing: str | None) -> 
             _send_of(head),
             run_id=head.id,
             trigger=RunTrigger.QUEUE,
-            attachments=head.attachments,
+            carried=head.attachments,
         )
         begin(store, asked)
     return True

@@ -11,7 +11,7 @@ from agent.domain.queue import QueuedMessage, QueuedPatch, QueueState, ThreadHol
 from agent.domain.snapshots import JsonList
 from agent.domain.text import clean_text, is_blank
 from agent.errors import Invalid, MessageGone, NotAllowed, NotFound, NotSupported
-from agent.flows import events, handing
+from agent.flows import attachments, events, handing
 from agent.flows.cancel import request
 from agent.flows.handing import Handed, drain, has_queue
 from agent.flows.holders import freed, is_idle
@@ -28,7 +28,7 @@ class Edit:
     """What changes of a waiting message; attachments None are dropped, a position above the last place is the last."""
 
     message: str | Unset = UNSET
-    attachments: JsonList | None | Unset = UNSET
+    attachments: tuple[str, ...] | None | Unset = UNSET  # by media id
     position: int | Unset = UNSET
 
 
@@ -78,7 +78,7 @@ def edit(actor: Actor, message_id: str, change: Edit) -> QueueState:
         _check(message, change)
         patch = QueuedPatch(
             content=change.message if change.message is UNSET else clean_text(change.message),
-            attachments=change.attachments,
+            attachments=_files(actor, change),
         )
         store.update_queued_message(message_id, patch)
         if change.position is not UNSET:
@@ -211,12 +211,15 @@ def _refuse_missing(store: AgentStore, actor: Actor, message_id: str) -> QueuedM
     raise MessageGone
 
 
+def _files(actor: Actor, change: Edit) -> JsonList | None | Unset:
+    """What the message will carry instead, if that changes."""
+    return UNSET if change.attachments is UNSET else attachments.referred(actor, change.attachments or ())
+
+
 def _check(message: QueuedMessage, change: Edit) -> None:
-    if change.attachments is not UNSET and change.attachments:
-        raise NotSupported("This installation takes no attachments.")
     text = message.content if change.message is UNSET else change.message
-    attachments = message.attachments if change.attachments is UNSET else change.attachments
-    if is_blank(text) and not attachments:
+    files = message.attachments if change.attachments is UNSET else change.attachments
+    if is_blank(text) and not files:
         raise Invalid(
             "Write something, or attach a file.", code="empty_message", fields={"message": ["This may not be empty."]}
         )

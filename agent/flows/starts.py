@@ -14,8 +14,8 @@ from agent.domain.commands import AppendMessage, NewRun, ThreadPatch
 from agent.domain.ids import new_id
 from agent.domain.snapshots import JsonList
 from agent.domain.states import RunTrigger
-from agent.errors import Invalid, NotSupported
-from agent.flows import catalogue, dispatch, events
+from agent.errors import Invalid
+from agent.flows import attachments, catalogue, dispatch, events
 from agent.flows.ownership import own_thread
 from agent.store.base import AgentStore
 
@@ -78,14 +78,16 @@ def check_names(
     *,
     run_id: str | None = None,
     trigger: str = RunTrigger.SEND,
-    attachments: JsonList | None = None,
+    carried: JsonList | None = None,
 ) -> Asked:
-    """Agent, persona, model, attachments, then the thread: the order in which the spec answers."""
+    """Agent, persona, model, attachments, then the thread: the order in which the spec answers.
+
+    `carried` are the files of a message that waited, whose urls are made anew.
+    """
     catalogue.check_agent(send.agent, actor)
     catalogue.check_persona(send.persona, send.agent, actor)
     catalogue.check_model(send.model, send.agent, actor)
-    if send.attachments:
-        raise NotSupported("This installation takes no attachments.")
+    files = attachments.referred(actor, send.attachments) or attachments.minted(actor, carried, keep=True)
     thread = own_thread(store, actor, send.thread_id) if send.thread_id is not None else None
     agent_name = catalogue.resolve_agent(send.agent, thread.default_agent if thread else None)
     if send.agent is None:
@@ -98,7 +100,7 @@ def check_names(
         model_id=catalogue.resolve_model(agent_name, send.model, thread.model if thread else None),
         persona=catalogue.resolve_persona(agent_name, send.persona, thread.persona if thread else None),
         trigger=trigger,
-        attachments=attachments,
+        attachments=files,
     )
 
 

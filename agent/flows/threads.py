@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from agent.domain.actor import Actor
@@ -11,7 +12,7 @@ from agent.domain.queue import QueueState
 from agent.domain.snapshots import ThreadDetail, ThreadSummary
 from agent.domain.text import clean_text, is_exact
 from agent.errors import Invalid, NotFound, NotSupported, RunActive
-from agent.flows import catalogue, events
+from agent.flows import attachments, catalogue, events
 from agent.flows.cancel import stop
 from agent.flows.handing import has_queue
 from agent.flows.ownership import own_thread
@@ -40,7 +41,16 @@ def read(actor: Actor, thread_id: str) -> tuple[ThreadDetail, QueueState]:
     thread = store.get_thread(thread_id)
     if thread is None:  # deleted since it was looked at
         raise NotFound
-    return thread, queue
+    return _with_urls(actor, thread), queue
+
+
+def _with_urls(actor: Actor, thread: ThreadDetail) -> ThreadDetail:
+    """Urls of files hold for a while: whoever reads gets new ones."""
+    messages = tuple(
+        replace(message, attachments=attachments.minted(actor, message.attachments)) if message.attachments else message
+        for message in thread.messages
+    )
+    return replace(thread, messages=messages)
 
 
 def patch(actor: Actor, thread_id: str, changes: ThreadPatch) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Self
 
 from django.db import models
+from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from agent.domain.actor import Actor
 from agent.domain.ids import new_id
 from agent.domain.states import StagingStatus
 from agent.models.fields import ID, REF, WORD, CleanCharField, ExactCharField
@@ -16,8 +19,28 @@ class StagedAttachmentQuerySet(models.QuerySet["StagedAttachment"]):
     def staged(self) -> Self:
         return self.filter(status=StagingStatus.STAGED)
 
-    def owned_by(self, actor_ref: str) -> Self:
-        return self.filter(actor_ref=actor_ref)
+    def uploading(self) -> Self:
+        return self.filter(status=StagingStatus.UPLOADING)
+
+    def of(self, actor: Actor) -> Self:
+        return self.filter(actor_ref=actor.ref, tenant_ref=actor.tenant_ref)
+
+    def older_than(self, instant: datetime) -> Self:
+        """Files staged before, and uploads begun before that never ended."""
+        return self.filter(
+            Q(status=StagingStatus.STAGED, staged_at__lt=instant)
+            | Q(status=StagingStatus.UPLOADING, created_at__lt=instant)
+        )
+
+    def grow(self, seen: StagedAttachment, *, file: str, size: int) -> bool:
+        """Put a longer file in the place of the one we saw; False when somebody was quicker, or it is over."""
+        same = self.uploading().filter(pk=seen.pk, size=seen.size, file=seen.file)
+        return same.update(file=file, size=size) == 1
+
+    def finish(self, seen: StagedAttachment, *, content_type: str, at: datetime) -> bool:
+        """Turn the upload we saw into a file; False when it has changed or is over."""
+        same = self.uploading().filter(pk=seen.pk, size=seen.size, file=seen.file)
+        return same.update(status=StagingStatus.STAGED, content_type=content_type, staged_at=at) == 1
 
 
 class StagedAttachment(models.Model):

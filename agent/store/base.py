@@ -33,7 +33,7 @@ from agent.store.proposals import (
     ProposalWorkerStore,
 )
 from agent.store.queue import QueueStore
-from agent.store.work import FrameStore, IdempotencyStore, JournalStore, LedgerStore, RunStore
+from agent.store.work import AttachmentReferenceStore, FrameStore, IdempotencyStore, JournalStore, LedgerStore, RunStore
 
 
 class UnitOfWork(Protocol):
@@ -75,6 +75,7 @@ class AgentStore(
     ConfirmTokenStore,
     MemoryStore,
     ErasureStore,
+    AttachmentReferenceStore,
     Protocol,
 ):
     """Every capability together: what `OrmStore` and `InMemoryStore` keep."""
@@ -103,5 +104,6 @@ CAPABILITIES: dict[str, type] = {
     "confirm_tokens": ConfirmTokenStore,
     "memory": MemoryStore,
     "erasure": ErasureStore,
+    "attachment_references": AttachmentReferenceStore,
 }
 REQUIRED = frozenset({"threads", "messages", "tool_calls", "ledger"})

@@ -181,3 +181,13 @@ class IdempotencyStore(Protocol):
 
     def find_idempotency_key(self, actor_ref: str, key: str) -> IdempotencyOutcome | None: ...
     def purge_idempotency_keys(self, before: datetime) -> int: ...
+
+
+class AttachmentReferenceStore(Protocol):
+    """Capability `attachment_references`."""
+
+    def referenced_media_ids(self, actor_ref: str, ids: Sequence[str]) -> list[str]:
+        """Which of them a message of this actor's threads, deleted ones too, or a waiting message carries.
+
+        Each once, in asked order; derived from the rows on every call.
+        """

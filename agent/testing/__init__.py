@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from agent.testing.memory import InMemoryStore
     from agent.testing.policies import assert_policy_promise
     from agent.testing.quota import InMemoryQuota
+    from agent.testing.staging import InMemoryStagingStore
     from agent.testing.turns import HeldRunner, MemoryTurn, drive_run, held_runner, run_turn_in_memory
 
 _HOME = {
@@ -21,6 +22,7 @@ _HOME = {
     "InMemoryConfirmTokens": "confirm_tokens",
     "InMemoryQuota": "quota",
     "InMemoryFrameSink": "frame_sink",
+    "InMemoryStagingStore": "staging",
     "InMemoryStore": "memory",
     "MemoryTurn": "turns",
     "assert_policy_promise": "policies",
@@ -34,6 +36,7 @@ __all__ = [
     "InMemoryConfirmTokens",
     "InMemoryFrameSink",
     "InMemoryQuota",
+    "InMemoryStagingStore",
     "InMemoryStore",
     "MemoryTurn",
     "assert_policy_promise",

@@ -458,7 +458,7 @@ def test_a_waiting_message_is_edited_moved_and_removed(site: MakeSite) -> None:
         queue.edit(ALICE, a, Edit(message="\u200b "))
     assert refused.value.code == "empty_message"
     with pytest.raises(NotSupported):
-        queue.edit(ALICE, a, Edit(attachments=[{"mediaId": "m"}]))
+        queue.edit(ALICE, a, Edit(attachments=("m",)))
     assert desk.waiting(thread_id) == ["a", "C\ufffd"]
 
 

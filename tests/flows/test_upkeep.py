@@ -168,13 +168,7 @@ def test_a_start_says_when_the_clocks_differ(caplog: pytest.LogCaptureFixture) -
     assert "differs from the database's by 0:01:0" in caplog.text
 
 
-@pytest.mark.parametrize(
-    "later",
-    [
-        {"ATTACHMENTS": {"STORE": "agent.store.OrmStore"}},
-        {"PERSONAL_AGENT": True},
-    ],
-)
+@pytest.mark.parametrize("later", [{"PERSONAL_AGENT": True}])
 def test_what_comes_later_is_refused_and_not_ignored(later: dict[str, Any]) -> None:
     (key,) = later
     with override_settings(AGENT=later):

@@ -47,6 +47,7 @@ class ChatView(ActorAPIView):
                 "regenerate_needs_thread",
                 "nothing_to_regenerate",
             ),
+            403: ("forbidden", "attachment_forbidden"),
             404: ("not_found",),
             409: ("run_active",),
             413: ("too_large",),

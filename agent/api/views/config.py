@@ -13,6 +13,7 @@ from agent.api import docs
 from agent.api.base import ActorAPIView
 from agent.api.shapes import ConfigShape, QuotaShape
 from agent.conf import agent_settings
+from agent.flows import attachments
 from agent.flows.queue import is_enabled
 from agent.spi import QuotaPolicy
 
@@ -25,7 +26,7 @@ class ConfigView(ActorAPIView):
         settings = agent_settings()
         return Response(
             {
-                "attachments": None,  # this release stages none
+                "attachments": attachments.offered(),
                 "models": {"enabled": bool(settings.models)},
                 "quota": {"enforced": settings.quota is not None},
                 "identity": {"anonymous": ANONYMOUS_ROLE in self.actor.roles},

@@ -49,6 +49,7 @@ class QueuedMessageView(ActorAPIView):
         errors={
             400: (*docs.BODY_CODES, "empty_message"),
             **OF_A_MESSAGE,
+            403: ("forbidden", "attachment_forbidden"),
             413: ("too_large",),
             415: ("unsupported_type",),
         },
@@ -81,9 +82,13 @@ class InterruptView(ActorAPIView):
 def _edit(values: dict[str, Any]) -> Edit:
     return Edit(
         message=values.get("message", UNSET),
-        attachments=values.get("attachments", UNSET),
+        attachments=_media_ids(values["attachments"]) if "attachments" in values else UNSET,
         position=values.get("position", UNSET),
     )
+
+
+def _media_ids(refs: list[dict[str, Any]] | None) -> tuple[str, ...] | None:
+    return None if refs is None else tuple(ref["mediaId"] for ref in refs)
 
 
 def _moved(moved: Moved) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from pydantic_ai.messages import (
     AudioUrl,
+    BinaryContent,
     DocumentUrl,
     FileUrl,
     ImageUrl,
@@ -106,9 +107,19 @@ def _contents(message: ShownMessage) -> Iterator[UserContent]:
 def _files(attachments: Iterable[ShownAttachment]) -> Iterator[UserContent]:
     for attachment in attachments:
         media = attachment.content_type.partition(";")[0].strip().lower()
+        if attachment.data is not None:
+            yield _inline(attachment.name, media, attachment.data)
+            continue
         build: Any = MEDIA.get(media.partition("/")[0], DocumentUrl)
         file: UserContent = build(url=attachment.url, media_type=media)
         yield file
+
+
+def _inline(name: str, media: str, data: bytes) -> UserContent:
+    """Bytes as they are; a text in words, which every model takes."""
+    if media.startswith("text/"):
+        return f"The file {json.dumps(name, ensure_ascii=False)} ({media}):\n{data.decode(errors='replace')}"
+    return BinaryContent(data=data, media_type=media)
 
 
 def _answered(message: ShownMessage, model: LibraryModel) -> ModelResponse:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.store.base import CAPABILITIES
 from agent.store.orm.approvals import OrmApprovals
+from agent.store.orm.attachments import OrmAttachmentReferences
 from agent.store.orm.confirm_tokens import OrmConfirmTokens
 from agent.store.orm.erasure import OrmErasure
 from agent.store.orm.frames import OrmFrames
@@ -40,6 +41,7 @@ class OrmStore(
     OrmMemories,
     OrmProposalWork,
     OrmErasure,
+    OrmAttachmentReferences,
 ):
     """An `AgentStore` on the site's database."""
 

@@ -27,6 +27,12 @@ from agent.testing.contracts.round_trip import ROUND_TRIP_CONTRACT
 from agent.testing.contracts.rows import EVERY_MESSAGE_FIELD
 from agent.testing.contracts.runs import RUN_CONTRACT
 from agent.testing.contracts.sinks import SINK_CONTRACT, SinkCase, SinkSubject
+from agent.testing.contracts.staging import (
+    ATTACHMENT_REFERENCE_CONTRACT,
+    STAGING_CONTRACT,
+    StagingCase,
+    StagingSubject,
+)
 from agent.testing.contracts.store import SettableClock, StoreCase, StoreSubject
 from agent.testing.contracts.summaries import SUMMARY_CONTRACT
 from agent.testing.contracts.threads import THREAD_CONTRACT
@@ -65,6 +71,7 @@ STORE_CONTRACTS: dict[str, list[StoreCase]] = {
     "confirm_tokens": CONFIRM_TOKEN_CONTRACT,
     "memory": MEMORY_CONTRACT,
     "erasure": ERASURE_CONTRACT,
+    "attachment_references": ATTACHMENT_REFERENCE_CONTRACT,
     "blank history": BLANK_HISTORY_CONTRACT,
     "bounded reads": BOUNDED_READ_CONTRACT,
 }
@@ -84,6 +91,7 @@ CONTRACT_NEEDS: dict[str, frozenset[str]] = {
     "proposal_worker": _PROPOSALS,
     "proposal_outcomes": _PROPOSALS | {"queue"},
     "memory": frozenset({"memory"}),
+    "attachment_references": frozenset({"attachment_references", "queue"}),
     "erasure": _PROPOSALS | {"erasure", "runs", "journal", "frames", "idempotency", "memory"},
 }
 
@@ -96,6 +104,7 @@ def cases_for(capabilities: Collection[str]) -> Iterator[tuple[str, StoreCase]]:
 
 
 __all__ = [
+    "ATTACHMENT_REFERENCE_CONTRACT",
     "BLANK_HISTORY_CONTRACT",
     "BOUNDED_READ_CONTRACT",
     "CONFIRM_TOKEN_CONTRACT",
@@ -116,6 +125,7 @@ __all__ = [
     "ROUND_TRIP_CONTRACT",
     "RUN_CONTRACT",
     "SINK_CONTRACT",
+    "STAGING_CONTRACT",
     "STORE_CONTRACTS",
     "SUMMARY_CONTRACT",
     "THREAD_CONTRACT",
@@ -126,6 +136,8 @@ __all__ = [
     "SettableClock",
     "SinkCase",
     "SinkSubject",
+    "StagingCase",
+    "StagingSubject",
     "StoreCase",
     "StoreSubject",
     "cases_for",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from agent.store.base import CAPABILITIES
 from agent.testing.memory.approvals import Approvals
+from agent.testing.memory.attachments import AttachmentReferences
 from agent.testing.memory.confirm_tokens import ConfirmTokens
 from agent.testing.memory.creation import Creation
 from agent.testing.memory.erasure import Erasure
@@ -32,6 +33,7 @@ class InMemoryStore(
     ConfirmTokens,
     Memories,
     Erasure,
+    AttachmentReferences,
 ):
     """An `AgentStore` of one process without infrastructure; its units of work are serial, and gone with it."""
 
