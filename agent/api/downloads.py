@@ -30,6 +30,7 @@ def download(request: HttpRequest, file: Attachment, content: IO[bytes], *, size
         _pieces_async(content, len(part)) if streams else _pieces(content, len(part)),
         status=200 if asked is None else 206,
     )
+    response._resource_closers.append(content.close)  # also when nobody reads
     response["Content-Length"] = str(len(part))
     if asked is not None:
         response["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
@@ -64,16 +65,12 @@ def _range(value: str | None, size: int) -> range | None:
 
 
 def _pieces(content: IO[bytes], left: int) -> Iterator[bytes]:
-    with content:
-        while left and (piece := content.read(min(PIECE, left))):
-            left -= len(piece)
-            yield piece
+    while left and (piece := content.read(min(PIECE, left))):
+        left -= len(piece)
+        yield piece
 
 
 async def _pieces_async(content: IO[bytes], left: int) -> AsyncIterator[bytes]:
-    try:
-        while left and (piece := await asyncio.to_thread(content.read, min(PIECE, left))):
-            left -= len(piece)
-            yield piece
-    finally:
-        content.close()
+    while left and (piece := await asyncio.to_thread(content.read, min(PIECE, left))):
+        left -= len(piece)
+        yield piece

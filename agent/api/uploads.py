@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any, Final, cast
 
 from django.core.files.uploadedfile import UploadedFile
-from django.core.files.uploadhandler import FileUploadHandler, TemporaryFileUploadHandler
+from django.core.files.uploadhandler import TemporaryFileUploadHandler
+from django.http import HttpRequest
 from rest_framework.request import Request
 
 from agent.errors import Invalid
@@ -17,33 +20,43 @@ MULTIPART: Final = "multipart/form-data"
 _RANGE = re.compile(r"bytes (?:\*|([0-9]{1,18})-([0-9]{1,18}))/([0-9]{1,18}|\*)\Z")
 
 
-class _Limit(FileUploadHandler):
-    """Stops reading at the first byte that is too many."""
+class _OneFile(TemporaryFileUploadHandler):
+    """Takes one file, to disk, and stops reading at the first byte that is too many."""
 
-    def __init__(self, most: int) -> None:
-        super().__init__()
-        self.most, self.read = most, 0
+    def __init__(self, request: HttpRequest, most: int) -> None:
+        super().__init__(request)
+        self.most, self.read, self.files = most, 0, 0
 
-    def receive_data_chunk(self, raw_data: bytes, start: int) -> bytes:
+    def new_file(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  (as Django has it)
+        if self.files:
+            self.file.close()
+            raise Invalid.field("file", "one file is needed")
+        self.files += 1
+        super().new_file(*args, **kwargs)
+
+    def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         self.read += len(raw_data)
         if self.read > self.most:
+            self.file.close()
             raise Invalid(f"A file may have {self.most} bytes.", code="too_large")
-        return raw_data
-
-    def file_complete(self, file_size: int) -> None:
-        return None
+        super().receive_data_chunk(raw_data, start)
 
 
-def uploaded(request: Request, *, most: int) -> UploadedFile[Any]:
+@contextmanager
+def uploaded(request: Request, *, most: int) -> Iterator[UploadedFile[Any]]:
     """The one file of a form; larger ones are refused while they are read, and wait on disk, not in memory."""
     inner = request._request
     if (inner.content_type or "").lower() != MULTIPART:
         raise Invalid(f"Send {MULTIPART}.", code="unsupported_type")
-    inner.upload_handlers = [_Limit(min(most, HARD_LIMIT)), TemporaryFileUploadHandler(inner)]
-    found = inner.FILES.getlist("file")
-    if len(found) != 1:
-        raise Invalid.field("file", "one file is needed")
-    return found[0]
+    inner.upload_handlers = [_OneFile(inner, min(most, HARD_LIMIT))]
+    files = [file for _, found in inner.FILES.lists() for file in found]
+    try:
+        if not inner.FILES.getlist("file"):
+            raise Invalid.field("file", "one file is needed")
+        yield files[0]
+    finally:
+        for file in files:
+            file.close()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -60,9 +60,9 @@ class AttachmentsView(ActorAPIView):
     )
     def post(self, request: Request) -> Response:
         """Stages one file, to be sent by its id. Its type is what its bytes are, whatever it is called."""
-        file = uploaded(request, most=attachments.settings().max_bytes)
-        content: Any = file.file
-        staged = attachments.stage(self.actor, content, name=file.name or "", size=file.size or 0)
+        with uploaded(request, most=attachments.settings().max_bytes) as file:
+            content: Any = file.file
+            staged = attachments.stage(self.actor, content, name=file.name or "", size=file.size or 0)
         return Response(staged.to_json(), status=201)
 
     @docs.operation(
