@@ -31,7 +31,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
 CODE = re.compile(r"`([^`]+)`")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
-METHODS = ("get", "post", "patch", "delete")
+METHODS = ("get", "post", "put", "patch", "delete")
 MAKE_FRAMES = (
     "agent/domain/frames.py",
     "agent/flows",

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import IO, Final
 
 from django.core.handlers.asgi import ASGIRequest
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponseBase, StreamingHttpResponse
 from django.utils.http import content_disposition_header
 
 from agent.domain.media import SHOWN_TYPES, Attachment
@@ -20,9 +20,6 @@ _RANGE = re.compile(r"bytes=([0-9]{0,18})-([0-9]{0,18})\Z")
 def download(request: HttpRequest, file: Attachment, content: IO[bytes], *, size: int) -> HttpResponseBase:
     """The bytes that were asked for: all, or the one range of the request."""
     asked = _range(request.headers.get("Range"), size)
-    if asked is not None and asked.start >= asked.stop:
-        content.close()
-        return _guarded(HttpResponse(status=416, headers={"Content-Range": f"bytes */{size}"}), file)
     part = asked or range(size)
     content.seek(part.start)
     streams = isinstance(request, ASGIRequest)
@@ -30,7 +27,7 @@ def download(request: HttpRequest, file: Attachment, content: IO[bytes], *, size
         _pieces_async(content, len(part)) if streams else _pieces(content, len(part)),
         status=200 if asked is None else 206,
     )
-    response._resource_closers.append(content.close)  # also when nobody reads
+    response._resource_closers.append(content.close)  # type: ignore[attr-defined]  # also when nobody reads
     response["Content-Length"] = str(len(part))
     if asked is not None:
         response["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
@@ -53,15 +50,14 @@ def _guarded(response: HttpResponseBase, file: Attachment) -> HttpResponseBase:
 
 
 def _range(value: str | None, size: int) -> range | None:
-    """The one range of a header, cut to the file, empty when it lies behind it; None = the whole file is asked for."""
+    """The one range of a header, cut to the file; None = the whole file, also for what does not lie in it."""
     found = _RANGE.match(value or "")
     if found is None or found.groups() == ("", ""):
         return None  # none, or several: the whole is a lawful answer to both
     first, last = found.groups()
-    if not first:
-        return range(max(0, size - int(last)), size)
-    start, stop = int(first), min(size, int(last) + 1) if last else size
-    return None if last and int(last) < start else range(start, stop)
+    start = int(first) if first else max(0, size - int(last))
+    stop = min(size, int(last) + 1) if first and last else size
+    return range(start, stop) if start < stop else None
 
 
 def _pieces(content: IO[bytes], left: int) -> Iterator[bytes]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from django.core.files.storage import default_storage
-
 from agent.errors import Conflict, NotSupported
 from agent.store import get_store
+from agent.store.staging import attachment_storage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +40,7 @@ def erase_actor(actor_ref: str) -> Erased:
     proposals = sum(store.erase_proposal(key) for key in _all(store.proposals_of, actor_ref))
     files = store.erase_belongings(actor_ref)
     for name in files:
-        default_storage.delete(name)
+        attachment_storage().delete(name)
     return Erased(threads=threads, runs=runs, proposals=proposals, files=len(files))
 
 

@@ -22,6 +22,9 @@ class StagedAttachmentQuerySet(models.QuerySet["StagedAttachment"]):
     def uploading(self) -> Self:
         return self.filter(status=StagingStatus.UPLOADING)
 
+    def owned_by(self, actor_ref: str) -> Self:
+        return self.filter(actor_ref=actor_ref)
+
     def of(self, actor: Actor) -> Self:
         return self.filter(actor_ref=actor.ref, tenant_ref=actor.tenant_ref)
 

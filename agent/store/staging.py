@@ -47,7 +47,7 @@ class DjangoStagingStore:
         url_seconds: int | None = None,
         clock: Callable[[], datetime] | None = None,
     ) -> None:
-        self.storage = storage or _named_storage()
+        self.storage = storage or attachment_storage()
         self.clock = clock or _now
         self._url_seconds = url_seconds or (agent_settings().attachments or AttachmentSettings()).url_seconds
 
@@ -192,7 +192,8 @@ class DjangoStagingStore:
         )
 
 
-def _named_storage() -> Storage:
+def attachment_storage() -> Storage:
+    """Where the built-in store keeps its bytes."""
     try:
         return storages[ALIAS]
     except InvalidStorageError:

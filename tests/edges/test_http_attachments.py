@@ -191,7 +191,9 @@ def test_an_upload_that_is_not_what_it_said_is_forgotten(taking: None, owner: Pe
         ("bytes=60-", 206, PNG[60:], "bytes 60-63/64"),
         ("bytes=-4", 206, PNG[-4:], "bytes 60-63/64"),
         ("bytes=60-999", 206, PNG[60:], "bytes 60-63/64"),
-        ("bytes=64-", 416, b"", "bytes */64"),
+        ("bytes=64-", 200, PNG, None),
+        ("bytes=9-1", 200, PNG, None),
+        ("bytes=-0", 200, PNG, None),
         ("bytes=0-1,4-5", 200, PNG, None),
         ("lamps=1-2", 200, PNG, None),
     ],
@@ -200,8 +202,7 @@ def test_one_range_is_answered(
     taking: None, owner: Person, asked: str, status: int, part: bytes, span: str | None
 ) -> None:
     answer = owner.get(upload(owner).json()["url"], Range=asked)
-    content = answer.content if status == 416 else body_of(answer)
-    assert (answer.status_code, content, answer.get("Content-Range")) == (status, part, span)
+    assert (answer.status_code, body_of(answer), answer.get("Content-Range")) == (status, part, span)
 
 
 def test_a_waiting_message_takes_and_drops_files(make_desk: MakeDesk, owner: Person, stranger: Person) -> None:

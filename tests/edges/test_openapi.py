@@ -17,7 +17,7 @@ from tests.edges.conftest import MakeDesk, Person
 
 pytestmark = pytest.mark.once
 
-METHODS = {"get", "post", "patch", "delete"}
+METHODS = {"get", "post", "put", "patch", "delete"}
 # Spec 09 §1, as far as the routes of this release can answer them.
 CODES = {
     *("not_authenticated", "forbidden", "not_found", "invalid_body", "agent_not_found", "persona_not_found"),

@@ -142,7 +142,7 @@ def test_a_sweep_deletes_nothing_that_it_is_not_sure_of(
 
 
 class PassesOverAges(InMemoryStagingStore):
-    def list(self, actor: Actor, **hints: Any) -> list[Attachment]:  # type: ignore[override]  # noqa: ANN401
+    def list(self, actor: Actor, **hints: Any) -> list[Attachment]:  # noqa: ANN401
         return list(super().list(actor))
 
 

@@ -146,7 +146,6 @@ class ContentView(ActorAPIView):
         answers={
             (200, OCTETS): OpenApiResponse(response=OpenApiTypes.BINARY),
             (206, OCTETS): OpenApiResponse(response=OpenApiTypes.BINARY, description="The range that was asked for."),
-            416: OpenApiResponse(description="The range lies behind the end."),
         },
         errors=UPLOAD,
         parameters=[TOKEN, RANGE],
