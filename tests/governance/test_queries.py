@@ -185,6 +185,10 @@ def test_a_run_is_told_with_its_children_in_six_statements_and_two(db: None) -> 
     found = queries.run_detail(selection(), parent.pk)
     assert (found.run.cost_nanos, found.children[0].cost_nanos, found.total.cost_nanos) == (5, 7, 12)
     assert queries.spend_summary(selection()).cost_nanos == 12
+    grandchild = rows.run(parent_run_id=child.pk, trigger="delegate", depth=2)
+    rows.entry(run_id=grandchild.pk, estimated_cost_nanos=11)
+    deeper = queries.run_detail(selection(), parent.pk)
+    assert (len(deeper.children), deeper.total.cost_nanos) == (1, 23)
     with count_queries() as count:
         queries.run_detail(selection(), parent.pk)
     few = count()
