@@ -56,7 +56,7 @@ def headline(run: Run, now: datetime) -> str:
     if run.status == RunStatus.FAILED:
         return gettext("Failed after %(time)s: %(code)s.") % {"time": since, "code": run.error_code or "run_failed"}
     if run.status == RunStatus.WAITING:
-        return gettext("Waits for a person; no worker has it meanwhile.")
+        return gettext("Waits for a person, or for an agent that it asked; no worker has it meanwhile.")
     if run.status == RunStatus.QUEUED:
         return gettext("Waits for a worker, for %(time)s now.") % {"time": between(run.created_at, now)}
     return _in_hand(run, since, now)
@@ -216,6 +216,8 @@ def _words(name: str, call: ToolCall | None) -> str:
     if call is not None:
         if verb == "tool":
             return gettext("Tool %(tool)s") % {"tool": call.tool_name}
+        if verb == "await":
+            return gettext("What %(tool)s waited for is there") % {"tool": call.tool_name}
         return gettext("Call of %(tool)s recorded") % {"tool": call.tool_name}
     if verb == "llm" and rest.isdecimal():
         return gettext("Model call %(number)s") % {"number": int(rest) + 1}
@@ -230,6 +232,7 @@ def _words(name: str, call: ToolCall | None) -> str:
         "intake:ask": gettext("Questions put before the first answer"),
         "intake:answers": gettext("Their answers stored"),
         "persist:title": gettext("Title given"),
+        "deliver:detached": gettext("Answer put into the conversation that asked"),
         "persist:run:end": gettext("End recorded"),
     }
     if name in known:
