@@ -13,6 +13,7 @@ from agent.store import get_store
 
 MOST_NANOS = 10**15  # a million dollars for a million tokens; a call of 10^12 tokens would still be a known sum
 NAME_MAX = 128
+NOTE_MAX = 500
 FIGURES = {
     "input_per_million_nanos": "inputPer1M",
     "output_per_million_nanos": "outputPer1M",
@@ -30,6 +31,8 @@ def supersede(price: NewPrice) -> ModelPrice:
     named = replace(price, model_id=price.model_id.strip())
     if not 1 <= len(named.model_id) <= NAME_MAX or not is_exact(named.model_id):
         raise Invalid.field("modelId", f"1 to {NAME_MAX} characters, without NUL")
+    if named.note is not None and len(named.note) > NOTE_MAX:
+        raise Invalid.field("note", f"at most {NOTE_MAX} characters")
     for attribute, field in FIGURES.items():
         nanos = getattr(named, attribute)
         if nanos is not None and not 0 <= nanos <= MOST_NANOS:

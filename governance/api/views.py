@@ -52,10 +52,9 @@ class TopThreadsView(ConsoleView):
     def get(self, request: Request) -> Answer:
         asked = asking.selection(request, takes=("limit",))
         limit = limit_of(request, default=TOP_DEFAULT, maximum=TOP_MOST)
-        without = frozenset() if asked.text else frozenset({"title"})
-        if wants_csv(request):
-            return self.csv(request, "top-threads", values.ThreadSpend, queries.spend_by_thread(asked, limit))
-        return Response(to_json(queries.spend_by_thread(asked, limit), without=without))
+        return self.rows_or_csv(
+            request, "top-threads", values.ThreadSpend, partial(queries.spend_by_thread, asked, limit)
+        )
 
 
 class ReliabilityView(ConsoleView):

@@ -76,7 +76,7 @@ def spend_by_thread(selection: Selection, limit: int = TOP_DEFAULT) -> list[Thre
     with one_view():
         while True:
             ranked = dearest_threads(selection, looked_at)
-            found = _still_there(ranked, wanted)
+            found = _still_there(ranked, wanted, text=selection.text)
             if len(found) == wanted or len(ranked) < looked_at:
                 return found
             looked_at *= 10  # nearly all of the dearest were deleted
@@ -164,20 +164,21 @@ def _by_actor(selection: Selection, threads: Mapping[str | None, int]) -> list[A
     ]
 
 
-def _still_there(ranked: Sequence[tuple[Key, Sums]], limit: int) -> list[ThreadSpend]:
+def _still_there(ranked: Sequence[tuple[Key, Sums]], limit: int, *, text: bool) -> list[ThreadSpend]:
     """The first of a ranking that were not deleted; looked up a batch at a time, which is one as a rule."""
     found: list[ThreadSpend] = []
     for start in range(0, len(ranked), TOP_MOST):
         some = ranked[start : start + TOP_MOST]
         threads = Thread.objects.using(database()).filter(deleted_at=None)
         titles = dict(threads.filter(pk__in=[key[0] for key, _ in some]).values_list("pk", "title"))
-        found += [_thread(key, sums, titles[key[0]]) for key, sums in some if key[0] in titles]
+        left = [(key, sums) for key, sums in some if key[0] in titles]
+        found += [_thread(key, sums, titles[key[0]] if text else None) for key, sums in left]
         if len(found) >= limit:
             break
     return found[:limit]
 
 
-def _thread(key: Key, sums: Sums, title: str) -> ThreadSpend:
+def _thread(key: Key, sums: Sums, title: str | None) -> ThreadSpend:
     return ThreadSpend(
         thread_id=key[0],
         title=title,

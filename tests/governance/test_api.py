@@ -147,6 +147,16 @@ def only_north(request: HttpRequest) -> list[str]:
     return ["north"]
 
 
+def test_titles_of_the_dearest_conversations_are_null_without_the_right_to_read_them(db: None) -> None:
+    rows.entry(thread_id=rows.thread(title="tell-nobody-42").pk)
+    (told,) = staff("finance", *SPEND).get(f"{BASE}top-threads?{DAYS}").json()
+    assert told["title"] is None
+    (told,) = staff("reader", *SPEND, "governance.view_conversations").get(f"{BASE}top-threads?{DAYS}").json()
+    assert told["title"] == "tell-nobody-42"
+    body = staff("taker", *SPEND, "governance.export_governance").get(f"{BASE}top-threads?{DAYS}&format=csv")
+    assert b"tell-nobody" not in b"".join(body.streaming_content)
+
+
 def test_the_console_scope_holds_for_answers_and_files(sample: None) -> None:
     finance = staff("finance", *SPEND, "governance.export_governance")
     with override_settings(AGENT={"CONSOLE_SCOPE": only_north}):
@@ -215,6 +225,7 @@ def test_a_price_is_put_in_force_and_malformed_ones_are_not(db: None) -> None:
         ({"inputPer1M": True}, "inputPer1M"),
         ({"colour": 1}, "colour"),
         ({"inputPer1M": "1_0"}, "inputPer1M"),
+        ({"note": "x" * 501}, "note"),
         ({"effectiveFrom": "now"}, "effectiveFrom"),
         ({"effectiveFrom": "0001-01-01T00:00:00+14:00"}, "effectiveFrom"),
         ({"effectiveFrom": "9999-12-31T23:59:59-14:00"}, "effectiveFrom"),

@@ -241,6 +241,14 @@ def test_a_figure_stands_beside_that_of_the_period_before(db: None) -> None:
     assert first.before is None
 
 
+def test_deleted_conversations_are_not_among_the_dearest_and_their_spend_stays(db: None) -> None:
+    kept, deleted = rows.thread(NOW), rows.thread(NOW, deleted_at=NOW)
+    for thread_id in (kept.pk, deleted.pk, "purged"):
+        rows.entry(NOW, thread_id=thread_id)
+    assert [row.thread_id for row in queries.spend_by_thread(selection())] == [kept.pk]
+    assert queries.spend_summary(selection()).cost_nanos == 3000
+
+
 @pytest.mark.parametrize(
     ("first", "now", "pace"),
     [

@@ -160,7 +160,7 @@ class Screen(BaseAdmin):
         kind, rows = self.tables[name](visit)
         asked = visit.request.GET.urlencode()
         export = Export(by=str(visit.request.user.pk), screen=f"{self.page}-{name}", asked=asked)
-        return csv_response(visit.request, export, kind, rows, without=hidden(visit))
+        return csv_response(visit.request, export, kind, rows, without=hidden_costs(visit.request))
 
     def post(self, visit: Visit) -> HttpResponseBase:
         """What a form of this page asks for; most have none."""
@@ -218,12 +218,6 @@ class Screen(BaseAdmin):
             value = visit.asked.filters.get(name, "")
             without = visit.asked.query(**{name: None})
             yield {"name": name, "label": LABELS[name], "value": value, "without": without}
-
-
-def hidden(visit: Visit) -> frozenset[str]:
-    """The columns of a file that this person may not see."""
-    costs = hidden_costs(visit.request)
-    return costs if visit.selection.text else costs | {"title"}
 
 
 def tried(load: Callable[[], object], name: str, request: HttpRequest) -> object:

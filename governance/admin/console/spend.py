@@ -259,7 +259,7 @@ def dearest_threads(visit: Visit) -> Table:
 
 
 def _thread(visit: Visit, row: ThreadSpend) -> Row:
-    title = words.title(row.title if visit.selection.text else None, row.thread_id)
+    title = words.title(row.title, row.thread_id)
     return Row(
         cells=[
             Cell(text=title, href=visit.url("thread", row.thread_id)),
