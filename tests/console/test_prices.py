@@ -92,6 +92,13 @@ def test_pricing_again_first_says_what_it_would_do_and_then_does_it(keeper: Clie
     assert RepriceAudit.objects.get().reason == "the price came late"
 
 
+def test_superseding_a_price_with_tiers_says_that_they_end(keeper: Client) -> None:
+    price("m", tiers=[{"aboveInputTokens": 200_000, "inputPerMillionNanos": 1, "outputPerMillionNanos": 2}])
+    price("flat")
+    assert "higher for long inputs (tiers)" in text(keeper, PRICES, modelId="m")
+    assert "(tiers)" not in text(keeper, PRICES, modelId="flat")
+
+
 def test_who_sees_one_tenant_prices_its_rows_alone(keeper: Client, settings: Any) -> None:  # noqa: ANN401
     settings.AGENT = {"CONSOLE_SCOPE": "tests.console.test_shell.only_north"}
     mine, theirs = (entry(estimated_cost_nanos=None, tenant_ref=tenant) for tenant in ("north", "south"))

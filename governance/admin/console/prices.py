@@ -64,7 +64,7 @@ class PricesScreen(Screen):
             "missing": lambda visit: _missing(visit, missing()),
             "table": lambda visit: _current(visit, prices()),
             **history,
-            "superseding": lambda visit: Act(form=_price_form(chosen)) if visit.may(CHANGE_PRICES) else None,
+            "superseding": lambda visit: _superseding(chosen) if visit.may(CHANGE_PRICES) else None,
             "repricing": lambda visit: Act(form=RepriceForm()) if visit.may(REPRICE) else None,
         }
 
@@ -124,15 +124,16 @@ def _always(act: Act) -> Load:
     return lambda visit: act
 
 
-def _price_form(model: str | None) -> PriceForm:
-    """Empty, or with the price that is to be superseded."""
+def _superseding(model: str | None) -> Act:
+    """An empty form, or the price that is to be superseded in it; tiers are not taken along, and it says so."""
     price = next(iter(price_history(model)), None) if model else None
     if price is None:
-        return PriceForm(initial={"model_id": model})
+        return Act(form=PriceForm(initial={"model_id": model} if model else None))
     initial: dict[str, Any] = {"model_id": model}
     for name in ("input", "output", "cache_write", "cache_write_1h", "cache_read"):
         initial[name] = words.plain_dollars(getattr(price, f"{name}_per_million_nanos"))
-    return PriceForm(initial=initial)
+    tiers = gettext("This price is higher for long inputs (tiers). The new one will be the same for all.")
+    return Act(form=PriceForm(initial=initial), told=tiers if price.tiers else "")
 
 
 def _tell(form: PriceForm, error: Invalid | Conflict) -> None:
