@@ -13,7 +13,7 @@ from channels.testing import WebsocketCommunicator
 from django.test import Client, override_settings
 from django.urls import URLPattern, get_resolver
 
-from agent.flows import proposals
+from agent.flows import attachments, proposals
 from agent.flows.admission import Queued, chat, submit
 from agent.flows.starts import Send
 from agent.models import Message, QueuedMessage, Run, Thread, ToolCall
@@ -31,6 +31,8 @@ pytestmark = [pytest.mark.once, pytest.mark.django_db(transaction=True)]
 JSON = "application/json"
 EVERYBODY = (200, 200, 200)  # stranger, operator, owner: what a route answers that shows only what is the caller's own
 OWNED = (403, 403)  # stranger, operator; then what the owner gets
+UNKNOWN = (404, 404)  # of files: another's is as unknown as none
+FILE = {"name": "a.txt", "contentType": "text/plain", "size": 2}
 MESSAGE = {"message": "Mine?"}
 DECISION = {"toolCallId": "{call}"}
 
@@ -45,6 +47,13 @@ AGENT: dict[tuple[str, str], Row] = {
     ("quota", "get"): (None, EVERYBODY),
     ("config", "get"): (None, EVERYBODY),
     ("schema", "get"): (None, (404, 404, 404)),  # not served unless a setting says so
+    ("attachments", "get"): (None, EVERYBODY),
+    ("attachments", "post"): ({}, (415, 415, 415)),  # a form is asked for
+    ("uploads", "post"): (FILE, (201, 201, 201)),
+    ("upload", "put"): ({}, (*UNKNOWN, 204)),
+    ("upload_complete", "post"): (None, (*UNKNOWN, 200)),
+    ("attachment_content", "get"): (None, (*UNKNOWN, 404)),  # without the token of its url, its owner has none either
+    ("upload", "delete"): (None, (*UNKNOWN, 204)),
     ("stream", "get"): (None, (*OWNED, 200)),
     ("thread", "get"): (None, (*OWNED, 200)),
     ("thread", "patch"): ({"title": "Mine"}, (*OWNED, 200)),
@@ -124,9 +133,11 @@ def reply(request: Any) -> ScriptedReply:  # noqa: ANN401
 
 @pytest.fixture
 def stage(owner: Person) -> Iterator[Stage]:
-    """A conversation that waits for its owner's word, with a message behind it; and one with a proposal."""
-    settings = {"PROVIDERS": {"s": ScriptedProvider(reply)}, "DEFAULT_AGENT": "desk"}
-    with isolated_registry(), override_settings(AGENT=settings), held_runner():
+    """A conversation that waits for its owner's word, with a message behind it; one with a proposal; half a file."""
+    settings = {"PROVIDERS": {"s": ScriptedProvider(reply)}, "DEFAULT_AGENT": "desk", "ATTACHMENTS": {}}
+    storage = {"BACKEND": "django.core.files.storage.InMemoryStorage"}
+    stored = override_settings(STORAGES={"default": storage, "agent_attachments": storage})
+    with isolated_registry(), override_settings(AGENT=settings), stored, held_runner():
 
         @tool(kind="action")
         def now() -> str:
@@ -156,12 +167,20 @@ def stage(owner: Person) -> Iterator[Stage]:
                 "waiting": waits.message_id,
                 "proposed_in": other.thread_id,
                 "proposal": proposed.id,
+                "file": attachments.begin(owner.actor, name="a.txt", content_type="text/plain", size=2).media_id,
             }
         )
 
 
 # What stands for each part of a path; where a name means another thing, by route.
-PARTS = {"run_id": "{run}", "thread_id": "{thread}", "message_id": "{answer}", "proposal_id": "{proposal}"}
+PARTS = {
+    "run_id": "{run}",
+    "thread_id": "{thread}",
+    "message_id": "{answer}",
+    "proposal_id": "{proposal}",
+    "media_id": "{file}",
+    "subject": "{call}",
+}
 WAITING = {"queued_message", "interrupt"}
 
 
@@ -188,7 +207,7 @@ def _patterns(under: list[Any], prefix: str = "") -> Iterator[tuple[str, URLPatt
 
 
 def _address(path: str, name: str) -> str:
-    parts = {**PARTS, "subject": "{call}"}
+    parts = dict(PARTS)
     if name in WAITING:
         parts["message_id"] = "{waiting}"
     if name.startswith("proposal"):
