@@ -88,12 +88,12 @@ def stages(definition: AgentDefinition, run: Run, parts: list[str], *, answered:
     steps = definition.max_steps or agent_settings().max_steps
     told = {"prompt": parts, "maxSteps": steps, "model": run.model_id, "terminalTools": terminal}
     asked = {"intake": intake.asked()} if intake is not None and intake.is_due(answered=answered) else {}
-    return told | asked | _output(definition) | ({"quota": True} if agent_settings().quota is not None else {})
+    return told | asked | _output(definition, run) | ({"quota": True} if agent_settings().quota is not None else {})
 
 
-def _output(definition: AgentDefinition) -> dict[str, Any]:
-    """What is done to what a model is shown and to what it says."""
-    kind, wanted = definition.output_type, definition.follow_ups
+def _output(definition: AgentDefinition, run: Run) -> dict[str, Any]:
+    """What is done to what a model is shown and to what it says; what may be asked next is for people."""
+    kind, wanted = definition.output_type, None if run.depth else definition.follow_ups
     told = {
         "inputProcessors": [_name_of(each) for each in definition.input_processors],
         "outputProcessors": [_name_of(each) for each in definition.output_processors],

@@ -20,9 +20,11 @@ from agent.providers.scripted import ScriptedProvider
 from agent.registry import (
     UNNAMED,
     FollowUps,
+    Handoff,
     InvalidInput,
     Registry,
     ToolDefinition,
+    handoffs_of,
     isolated_registry,
     provider_for,
     resolve_history,
@@ -611,3 +613,31 @@ def test_a_card_says_the_inputs_values_and_reads_none_of_them_as_a_template() ->
         "detail": '1,200 cents to {0}, yes, ["a","b"], ',
     }
     assert Confirm("a", "b").filled({}) == {"title": "a", "verb": "b"}
+
+
+def test_hand_offs_are_tools_named_after_the_agents_that_are_asked(registry: Registry) -> None:
+    agent(name="field-work", prompt="p", tools=[], label="Field work")(type("FieldWork", (), {}))
+    handoffs = ["field-work", Handoff("field-work", detached=True, description="Have it surveyed.")]
+    desk = agent(name="desk", prompt="p", tools=[], handoffs=handoffs)(type("Desk", (), {}))
+    asked, started = handoffs_of(desk.__agent__)  # type: ignore[attr-defined]
+    assert (asked.name, asked.kind, started.name) == ("ask_field_work", "agent", "start_field_work")
+    assert '"Field work"' in asked.description
+    assert started.description == "Have it surveyed."
+    assert asked.schema["required"] == ["task"]
+    assert registry.problems() == []
+
+
+@pytest.mark.parametrize(
+    ("handoffs", "text"),
+    [
+        (["desk"], "it hands off to itself"),
+        (["nobody"], "unknown agent 'nobody'"),
+        (["clerk", "clerk"], "two of its tools have the name 'ask_clerk'"),
+        (["c" * 64], "is too long"),
+    ],
+)
+def test_a_hand_off_that_cannot_work_is_a_named_problem(registry: Registry, handoffs: list[str], text: str) -> None:
+    for name in ("clerk", "c" * 64):
+        agent(name=name, prompt="p", tools=[])(type("Clerk", (), {}))
+    agent(name="desk", prompt="p", tools=[], handoffs=handoffs)(type("Desk", (), {}))
+    assert text in "\n".join(registry.problems())

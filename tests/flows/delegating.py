@@ -51,7 +51,12 @@ def declare() -> None:
     asked = [Handoff("researcher"), Handoff("researcher", detached=True)]
     agent(name="desk", prompt="You are desk.", tools=[], handoffs=asked)(type("Desk", (), {}))
     agent(
-        name="researcher", prompt="You are researcher.", tools=[look, move], handoffs=["clerk", "desk"], allow_ask=True
+        name="researcher",
+        prompt="You are researcher.",
+        tools=[look, move],
+        handoffs=["clerk", "desk"],
+        allow_ask=True,
+        follow_ups=True,  # made for people: an agent that asks is given none
     )(type("Researcher", (), {}))
     agent(name="clerk", prompt="You are clerk.", tools=[], handoffs=["researcher"])(type("Clerk", (), {}))
 
