@@ -105,15 +105,26 @@ class MemoryTurn:
 def run_turn_in_memory(script: Script, message: str = "Hello", *, actor: Actor = TESTER, **send: Any) -> MemoryTurn:  # noqa: ANN401
     """One turn of the site's own agents and tools with a scripted model: no database, no network.
 
-    `send` takes the other fields of `agent.flows.admission.Send`, such as `agent`.
+    Agents that are asked answer too, from the same script, in the order in which they work. `send` takes the other
+    fields of `agent.flows.admission.Send`, such as `agent`.
     """
     store = InMemoryStore()
     mine = {"STORE": store, "SINK": "memory", "PROVIDERS": {"scripted": ScriptedProvider(script)}}
     mine |= {"DEFAULT_PROVIDER": "scripted", "SINK_OPTIONS": {}}
-    with override_settings(AGENT={**written_settings(), **mine}), held_runner():
+    with override_settings(AGENT={**written_settings(), **mine}), held_runner() as held:
         admitted = chat(actor, Send(message=message, **send))
-        run = drive_run(admitted.run_id)
+        run = _driven(admitted.run_id, held)
         detail = store.get_thread(admitted.thread_id)
         told = cast("MemorySink", get_sink()).stored(admitted.run_id)
         frames = [json.loads(row.frame) for row in told if row.frame is not None] if run.status != "failed" else []
     return MemoryTurn(run=run, messages=detail.messages if detail else (), frames=frames, store=store)
+
+
+def _driven(run_id: str, held: HeldRunner) -> Run:
+    """The run once nothing is handed over any more: not it, nor what it asked for or what woke it."""
+    for handed in held.started:  # it grows on the way
+        drive_run(handed)
+    run = get_store().get_run(run_id)
+    if run is None:
+        raise NotFound
+    return run

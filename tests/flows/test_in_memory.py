@@ -36,6 +36,18 @@ def test_a_turn_that_asks_somebody_is_there_as_far_as_it_came() -> None:
     assert [frame["kind"] for frame in turn.frames] == ["tool-input-available", "elicitation"]
 
 
+def test_agents_that_are_asked_answer_too() -> None:
+    with isolated_registry():
+        agent(name="clerk", prompt="p", tools=[])(type("Clerk", (), {}))
+        agent(name="desk", prompt="p", tools=[], handoffs=["clerk"])(type("Desk", (), {}))
+        asks = ScriptedReply(calls=[call("ask_clerk", task="Twice 21?")])
+        turn = run_turn_in_memory([asks, "42.", "It is 42."], agent="desk")
+    assert turn.run.status == "completed"
+    assert (turn.messages[1].tool_results or [])[0]["output"] == {"text": "42."}
+    assert turn.messages[-1].content == "It is 42."
+    assert [frame["text"] for frame in turn.frames if frame["kind"] == "text" and "parentId" in frame] == ["42."]
+
+
 def test_a_script_that_runs_out_says_so() -> None:
     with isolated_registry():
         turn = run_turn_in_memory([])
