@@ -617,7 +617,10 @@ def test_a_card_says_the_inputs_values_and_reads_none_of_them_as_a_template() ->
 
 def test_hand_offs_are_tools_named_after_the_agents_that_are_asked(registry: Registry) -> None:
     agent(name="field-work", prompt="p", tools=[], label="Field work")(type("FieldWork", (), {}))
-    handoffs = ["field-work", Handoff("field-work", detached=True, description="Have it surveyed.")]
+    handoffs: list[Handoff | str] = [
+        "field-work",
+        Handoff("field-work", detached=True, description="Have it surveyed."),
+    ]
     desk = agent(name="desk", prompt="p", tools=[], handoffs=handoffs)(type("Desk", (), {}))
     asked, started = handoffs_of(desk.__agent__)  # type: ignore[attr-defined]
     assert (asked.name, asked.kind, started.name) == ("ask_field_work", "agent", "start_field_work")
