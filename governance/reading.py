@@ -2,18 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
 
 from django.db import connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from governance.base import database
 
+T = TypeVar("T")
+
+_read: ContextVar[dict[Hashable, Any] | None] = ContextVar("governance_read", default=None)
+
+
+def remembered(key: Hashable, read: Callable[[], T]) -> T:
+    """What this view has read under the key already; outside of any view it is read each time."""
+    known = _read.get()
+    if known is None:
+        return read()
+    if key not in known:
+        known[key] = read()
+    found: T = known[key]
+    return found
+
 
 @contextmanager
 def one_view() -> Iterator[None]:
     """All statements inside see the same state. Nests; within a transaction of the caller it is that one's view."""
+    if _read.get() is not None:
+        yield
+        return
+    token = _read.set({})
+    try:
+        with _view():
+            yield
+    finally:
+        _read.reset(token)
+
+
+@contextmanager
+def _view() -> Iterator[None]:
     connection = connections[database()]
     connection.ensure_connection()
     if connection.in_atomic_block or _is_viewing(connection):

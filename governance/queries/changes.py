@@ -13,8 +13,8 @@ from governance.base import database
 from governance.days import today
 from governance.labels import labels
 from governance.queries.selection import Selection
-from governance.queries.spend import CUBE, known_cost
-from governance.queries.sums import Key, Sums, total, usage_sums
+from governance.queries.spend import known_cost
+from governance.queries.sums import CUBE, Key, Sums, total, usage_sums
 from governance.reading import one_view
 
 MEASURED = (

@@ -9,8 +9,7 @@ from typing import Any, Generic, TypeVar
 from agent.domain.pricing import rates_for
 from agent.store import get_store
 from governance.queries.selection import Selection
-from governance.queries.spend import CUBE
-from governance.queries.sums import usage_sums
+from governance.queries.sums import CUBE, usage_sums
 from governance.reading import one_view
 
 T = TypeVar("T")

@@ -8,7 +8,18 @@ from typing import Any, TypeVar
 from agent.models import Thread
 from governance.labels import labels
 from governance.queries.selection import Selection
-from governance.queries.sums import DAY, Key, Sums, actor_count, dearest_threads, thread_counts, total, usage_sums
+from governance.queries.sums import (
+    CUBE,
+    DAY,
+    Key,
+    Sums,
+    actor_count,
+    dearest_threads,
+    margin,
+    thread_counts,
+    total,
+    usage_sums,
+)
 from governance.queries.values import (
     ActorSpend,
     AgentSpend,
@@ -28,7 +39,6 @@ T = TypeVar("T")
 S = TypeVar("S", bound=Spend)
 
 TOP_DEFAULT, TOP_MOST = 10, 200
-CUBE = ("model_id", "agent_name", "purpose", "tenant_ref")
 PLAIN = ("requests", "input_tokens", "output_tokens", "cost_nanos", "unpriced_requests", "unpriced_tokens")
 
 
@@ -95,7 +105,7 @@ def spend_overview(selection: Selection) -> SpendOverview:
     with one_view():
         cube = usage_sums(selection, CUBE)
         threads = thread_counts(selection, by_actor=True)
-        cuts = {name: _margin(cube, place) for place, name in enumerate(CUBE)}
+        cuts = {name: margin(cube, (name,), PLAIN) for name in CUBE}
         return SpendOverview(
             summary=_summary(total(cube.values()), selection, threads),
             by_model=_by("model_id", ModelSpend, cuts["model_id"]),
@@ -125,14 +135,6 @@ def _summary(sums: Sums, selection: Selection, threads: Mapping[str | None, int]
 def _cut(selection: Selection, name: str) -> dict[Key, Sums]:
     with one_view():
         return usage_sums(selection, (name,), PLAIN)
-
-
-def _margin(cube: Mapping[Key, Sums], place: int) -> dict[Key, Sums]:
-    """The cube seen from one side."""
-    sides: dict[Key, list[Sums]] = {}
-    for key, sums in cube.items():
-        sides.setdefault((key[place],), []).append(sums)
-    return {key: total(each, PLAIN) for key, each in sides.items()}
 
 
 def _by(name: str, kind: Callable[..., S], sums: Mapping[Key, Sums]) -> list[S]:

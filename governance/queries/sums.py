@@ -10,15 +10,19 @@ from django.db import models
 from django.db.models import Case, Count, IntegerField, Min, Q, QuerySet, Value, When
 
 from agent.models import UsageEntry
+from agent.models.tenants import Tenants
 from governance.base import created_in
 from governance.days import start_of, today
 from governance.measures import MEASURES, THREAD, rolled
 from governance.models import ThreadUsageRollup, UsageDayRollup, UsageRollup
 from governance.queries.parts import Parts, base_alone, parts
 from governance.queries.selection import Selection
+from governance.reading import remembered
 from governance.rollups.marks import USAGE, database
 
 DAY = "day"
+CUBE = ("model_id", "agent_name", "purpose", "tenant_ref")
+CUBE_SET = frozenset(CUBE)
 Key = tuple[Any, ...]
 Sums = dict[str, int]
 
@@ -26,7 +30,29 @@ Sums = dict[str, int]
 def usage_sums(
     selection: Selection, by: Sequence[str] = (), measures: Sequence[str] = tuple(MEASURES)
 ) -> dict[Key, Sums]:
-    """Sums by dimensions of the ledger (`day` is one); two statements at most."""
+    """Sums by dimensions of the ledger (`day` is one); two statements at most, none where the view has the cube."""
+    if CUBE_SET.issuperset(by):
+        key = ("cube", selection.range, tuple(selection.filters.items()), _hashable(selection.tenants))
+        return margin(remembered(key, lambda: _sums(selection, CUBE, tuple(MEASURES))), by, measures)
+    return _sums(selection, by, measures)
+
+
+def margin(cube: Mapping[Key, Sums], by: Sequence[str], measures: Sequence[str]) -> dict[Key, Sums]:
+    """The cube seen from some of its sides."""
+    places = [CUBE.index(name) for name in by]
+    sides: dict[Key, Sums] = {}
+    for key, sums in cube.items():
+        mine = sides.setdefault(tuple(key[place] for place in places), dict.fromkeys(measures, 0))
+        for name in measures:
+            mine[name] += sums[name]
+    return sides
+
+
+def _hashable(tenants: Tenants) -> tuple[str | None, ...] | None:
+    return None if tenants is None else tuple(tenants)
+
+
+def _sums(selection: Selection, by: Sequence[str], measures: Sequence[str]) -> dict[Key, Sums]:
     table = UsageRollup if "actor_ref" in by or selection.has("actor") else UsageDayRollup
     return _summed(selection, by, measures, table, parts(USAGE, selection.range))
 
