@@ -75,6 +75,8 @@ def answer(request: ModelRequest) -> ScriptedReply:
         return _styled(last)
     if last.role == "assistant" and last.tool_results:
         return ScriptedReply(_told(last), delay_ms=WORD_MS)
+    if last.attachments:
+        return _looked_at(last)
     return _reply_to(last.content, {tool.name for tool in request.tools})
 
 
@@ -92,6 +94,12 @@ def _reply_to(question: str, tools: set[str]) -> ScriptedReply:
     if GREETING.match(question):
         return ScriptedReply("Hello! Ask me about an order by its number, or say `help`.", delay_ms=WORD_MS)
     return ScriptedReply(LOST, delay_ms=WORD_MS)
+
+
+def _looked_at(last: ShownMessage) -> ScriptedReply:
+    """A script sees no picture: it tells what came, which shows that it did."""
+    files = _joined([f"{file.name} ({file.content_type}, {len(file.data or b'')} bytes)" for file in last.attachments])
+    return ScriptedReply(f"I was given {files}. A real model would look at it; I am only a script.", delay_ms=WORD_MS)
 
 
 def _styled(last: ShownMessage) -> ScriptedReply:

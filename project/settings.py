@@ -103,6 +103,14 @@ CELERY_BEAT_SCHEDULE = {
 }
 
 STATIC_URL = "static/"
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"},
+    "agent_attachments": {  # served by nobody: a file's url is the agent's own
+        "BACKEND": "django.core.files.storage.FileSystemStorage",
+        "OPTIONS": {"location": env.str("ATTACHMENTS_FOLDER", default=str(BASE_DIR / "demo_files"))},
+    },
+}
 STATIC_ROOT = BASE_DIR / "staticfiles"
 
 # ---- words and days --------------------------------------------------------------------------------------------------
@@ -192,4 +200,5 @@ AGENT: dict[str, Any] = {
     "DEFAULT_AGENT": "shop",
     "RUNNER": env.str("RUNNER", default="inline"),  # "celery": turns run on `celery -A project worker`
     "SERVE_SCHEMA": True,
+    "ATTACHMENTS": {"MAX_BYTES": 5 * 1024 * 1024},
 }

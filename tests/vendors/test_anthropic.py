@@ -177,3 +177,14 @@ def test_a_structured_answer_is_asked_for_by_schema(messages: Wire) -> None:
     assert json.loads(reply.text) == {"city": "Riga"}
     wanted = body(messages)["output_config"]["format"]
     assert (wanted["type"], wanted["schema"]["required"]) == ("json_schema", ["city"])
+
+
+def test_bytes_of_files_are_given_inline_and_texts_in_words(messages: Wire) -> None:
+    messages.vendor.answers.append(DONE)
+    kinds = {"image/png": b"\x89PNG", "application/pdf": b"%PDF-1.7", "text/csv": b"a,b\n"}
+    files = tuple(ShownAttachment(url="/x", content_type=kind, name="f", data=data) for kind, data in kinds.items())
+    ask(messages.provider(), ShownMessage(role="user", content="Look", attachments=files))
+    _, image, document, text = body(messages)["messages"][0]["content"]
+    assert image["source"] == {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}
+    assert (document["type"], document["source"]["data"]) == ("document", "JVBERi0xLjc=")
+    assert text["text"] == 'The file "f" (text/csv):\na,b\n'

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent.domain.model_calls import Frame, ShownMessage, Usage
+from agent.domain.model_calls import Frame, ShownAttachment, ShownMessage, Usage
 from agent.testing.contracts.provider import VendorAnswer
 from tests.vendors.asking import LOOKUP, QUESTION, USAGE, answered, ask, lookup
 from tests.vendors.conftest import Wire
@@ -248,3 +248,14 @@ def test_a_changed_text_loses_the_item_it_was(responses: Wire) -> None:
         {"role": "assistant", "content": "[removed]"},
         {"role": "user", "content": THANKS.content},
     ]
+
+
+def test_bytes_of_files_are_given_inline_and_texts_in_words(chat: Wire) -> None:
+    chat.vendor.answers.append(DONE)
+    kinds = {"image/png": b"\x89PNG", "application/pdf": b"%PDF-1.7", "text/csv": b"a,b\n"}
+    files = tuple(ShownAttachment(url="/x", content_type=kind, name="f", data=data) for kind, data in kinds.items())
+    ask(chat.provider(), ShownMessage(role="user", content="Look", attachments=files))
+    _, image, document, text = body(chat)["messages"][-1]["content"]
+    assert image["image_url"]["url"] == "data:image/png;base64,iVBORw=="
+    assert document["file"]["file_data"] == "data:application/pdf;base64,JVBERi0xLjc="
+    assert text["text"] == 'The file "f" (text/csv):\na,b\n'

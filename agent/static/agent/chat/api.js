@@ -49,6 +49,26 @@ export class Api {
     return response;
   }
 
+  /** Send one file; `sent` is told the share that is through, `started` what can stop it. */
+  upload(path, blob, { sent, started }) {
+    const request = new XMLHttpRequest(); // fetch tells nothing about what has been sent
+    const form = new FormData();
+    form.append("file", blob, blob.name);
+    return new Promise((resolve, reject) => {
+      request.upload.addEventListener("progress", ({ loaded, total }) => sent(total ? loaded / total : 0));
+      request.addEventListener("error", () => reject(new ApiError({ status: 0, code: "offline" })));
+      request.addEventListener("abort", () => reject(new ApiError({ status: 0, code: "offline" })));
+      request.addEventListener("load", () => {
+        const answer = new Response(request.responseText, { status: request.status });
+        (answer.ok ? answer.json() : refusal(answer).then((error) => Promise.reject(error))).then(resolve, reject);
+      });
+      request.open("POST", this.base + path);
+      request.setRequestHeader("X-CSRFToken", this.#csrfToken());
+      started(request);
+      request.send(form);
+    });
+  }
+
   async #json(method, path, body) {
     const response = await this.open(path, { method, body, headers: { Accept: "application/json" } });
     if (response.status === 204) return null;

@@ -1,17 +1,19 @@
 // The box one writes in. It never throws text away: what was not accepted comes back to it.
 
 import { part } from "./dom.js";
+import { Files } from "./files.js";
 import { say } from "./words.js";
 
 const SAVE_MS = 300;
 
 export class Composer {
   /** `on`: send(text), stop(), cancelEditing(). */
-  constructor(root, { store, drafts, on }) {
+  constructor(root, { store, drafts, page, on }) {
     this.form = part(root, "composer");
     this.box = part(root, "text");
     this.store = store;
     this.drafts = drafts;
+    this.files = new Files(root, page);
     this.on = on;
     this.saving = 0;
     this.#listen(root);
@@ -69,7 +71,8 @@ export class Composer {
   }
 
   #send() {
-    if (this.text.trim()) this.on.send(this.text);
+    if (this.files.uploading) return; // what is still on its way would be left behind
+    if (this.text.trim() || this.files.any) this.on.send(this.text);
   }
 
   #keep() {

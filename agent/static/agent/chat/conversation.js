@@ -29,6 +29,7 @@ export class Conversation {
     this.transcript.clear();
     this.queue.show();
     this.store.set({ threadId, title: "", busy: false, runId: null, editing: null, defaultAgent: null });
+    this.page.composer.files.clear();
     this.page.composer.text = this.drafts.text(threadId) || this.drafts.unaccepted(threadId);
     part(this.root, "welcome").hidden = threadId !== null;
     if (threadId !== null) await this.#load(place);
@@ -94,7 +95,8 @@ export class Conversation {
       return;
     }
     const { place } = this;
-    const own = new OwnView(text, this.page.acts);
+    const files = this.page.composer.files.take();
+    const own = new OwnView(text, this.page.acts, files);
     const editing = this.store.get("editing");
     const key = this.drafts.sending(place.threadId, text);
     this.store.set({ editing: null, busy: this.store.get("busy") || "sending" });
@@ -106,11 +108,11 @@ export class Conversation {
     this.scroller.toEnd();
     try {
       if (editing) await this.#cut(editing.messageId, own.element);
-      const response = await post(this.api, { message: text, ...this.choices(place) }, key);
+      const response = await post(this.api, { message: text, ...sent(files), ...this.choices(place) }, key);
       this.drafts.accepted(place.threadId);
       await this.#accepted(response, place, own);
     } catch (error) {
-      this.#refused(error, place, { own, text });
+      this.#refused(error, place, { own, text, files });
     }
   }
 
@@ -187,7 +189,7 @@ export class Conversation {
     this.refresh();
   }
 
-  #refused(error, place, { own, text }) {
+  #refused(error, place, { own, text, files = [] }) {
     own?.element.remove();
     if (this.place !== place) {
       if (text) this.drafts.keep(place.threadId, text);
@@ -195,6 +197,7 @@ export class Conversation {
     }
     this.store.set({ busy: this.answering.follower ? this.store.get("busy") : false });
     if (text) this.page.composer.giveBack(text);
+    this.page.composer.files.giveBack(files);
     part(this.root, "welcome").hidden = place.threadId !== null || this.list.childElementCount > 0;
     this.page.failed(error, { kept: Boolean(text) });
     if (error.code === "run_active") this.#join(place);
@@ -221,6 +224,11 @@ export class Conversation {
     const detail = await this.api.get(`threads/${encodeURIComponent(place.threadId)}`).catch(() => null);
     if (detail?.activeRunId && this.place === place) this.show(detail);
   }
+}
+
+// Files are named by their ids alone.
+function sent(files) {
+  return files.length ? { attachments: files.map(({ mediaId }) => ({ mediaId })) } : {};
 }
 
 function cutAfter(element) {

@@ -35,7 +35,7 @@ class Page {
       feedback: (message, value, shown) => this.feedback(message, value, shown),
     };
     this.agentLabel = (name) => this.store.get("agents").find((agent) => agent.name === name)?.label ?? say("agent");
-    this.composer = new Composer(root, { store: this.store, drafts: this.drafts, on: {
+    this.composer = new Composer(root, { store: this.store, drafts: this.drafts, page: this, on: {
       send: (text) => this.conversation.send(text),
       stop: () => this.conversation.stop(),
       cancelEditing: () => this.cancelEditing(),
@@ -278,6 +278,7 @@ class Page {
       ["config", "agents", `models${named}`].map((path) => this.api.get(path).catch(() => null)),
     );
     this.store.set({ agents: agents ?? [], models: models ?? [], queueing: Boolean(config?.queue?.enabled) });
+    this.composer.files.offer(config?.attachments ?? null);
     if (!named) this.#offer("agent", (agents ?? []).map(({ name, label }) => ({ value: name, text: say("agent_named", { agent: label }) })), 2);
     const offered = config?.models?.enabled ? (models ?? []).filter(({ available }) => available) : [];
     const usual = { value: "", text: say("default_model") };

@@ -60,7 +60,7 @@ function item(group, { agentLabel, acts }) {
   const [first] = group;
   const view =
     first.role === "user"
-      ? new OwnView(first.content, acts).stored(first)
+      ? new OwnView(first.content, acts, first.attachments).stored(first)
       : new TurnView({ agent: agentLabel(group.at(-1).agentName), on: acts }).fill(group);
   view.element.dataset.message = first.id;
   return view.element;

@@ -1,11 +1,12 @@
 // What the reader wrote.
 
 import { button, make } from "../dom.js";
+import { carried } from "../files.js";
 import { say } from "../words.js";
 
 export class OwnView {
   /** `on.edit(message)`; a message that is not stored yet has no acts. */
-  constructor(text, on) {
+  constructor(text, on, files = []) {
     this.on = on;
     this.state = make("span", { className: "agent-own-state" });
     this.foot = make("div", { className: "agent-acts" }, this.state);
@@ -13,7 +14,7 @@ export class OwnView {
       "li",
       { className: "agent-message agent-own" },
       make("p", { className: "agent-unseen" }, say("you_said")),
-      make("div", { className: "agent-own-text", dir: "auto" }, text),
+      make("div", { className: "agent-own-text", dir: "auto" }, text, carried(files)),
       this.foot, // shown at the side of the text
     );
   }
