@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from tests.console.conftest import SignIn
 from tests.console.pages import html, links, text
@@ -150,3 +151,15 @@ def test_a_filter_that_no_summary_tells_apart_is_said_to_take_longer(finance: Cl
     used()
     assert "takes longer" in text(finance, SPEND, model="m", **JUNE)
     assert "takes longer" not in text(finance, SPEND, actor="ana", **JUNE)
+
+
+def test_who_is_near_a_limit_or_over_it_is_named(settings: Any, finance: Client) -> None:  # noqa: ANN401
+    settings.AGENT = {"QUOTA": {"day": {"usd": 1, "warn_at": 0.8}, "month": {"usd": 100}}}
+    now = timezone.now()
+    entry(now, actor_ref="near", estimated_cost_nanos=900_000_000)
+    entry(now, actor_ref="over", estimated_cost_nanos=1_000_000_000)
+    entry(now, actor_ref="far", estimated_cost_nanos=100_000_000)
+    page = text(finance, SPEND)
+    assert "near is at 90 % of the day's limit" in page
+    assert "over has used up the day's limit" in page
+    assert "far is at" not in page

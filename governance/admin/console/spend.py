@@ -16,6 +16,7 @@ from governance.admin.console.empty import nothing_used
 from governance.admin.console.parts import Answer, Card, Cell, Empty, Head, Row, Said, Tab, Table
 from governance.admin.console.spend_chart import chart
 from governance.days import today
+from governance.limits import near_limits
 from governance.queries.changes import Mover, Share, SpendChange, month_pace, spend_change, spend_shares
 from governance.queries.cuts import cache_saved
 from governance.queries.selection import NONE
@@ -110,7 +111,7 @@ def answer(visit: Visit) -> Answer | Empty:
             title="" if change.cost_nanos is None else words.exact_dollars(change.cost_nanos),
         ),
         words=[Said(text=_against(visit, change))],
-        notes=[*_unpriced(visit, change), *_pace(visit, change)],
+        notes=[*_unpriced(visit, change), *_pace(visit, change), *_limits(visit)],
         moved=[_mover(visit, mover) for mover in change.moved],
     )
 
@@ -145,6 +146,24 @@ def _pace(visit: Visit, change: SpendChange) -> Iterator[Said]:
     if pace is not None:
         explained = gettext("The average of the days so far, for every day of the month")
         yield Said(text=gettext("at this pace %(cost)s this month") % {"cost": words.dollars(pace)}, title=explained)
+
+
+def _limits(visit: Visit) -> Iterator[Said]:
+    """Who is about to be held up by a limit, or is."""
+    for one in near_limits(visit.selection):
+        if one.ratio is None:
+            texts = {
+                "day": gettext("%(who)s has used up the day's limit"),
+                "month": gettext("%(who)s has used up the month's limit"),
+            }
+            told = texts[one.period] % {"who": one.label}
+        else:
+            texts = {
+                "day": gettext("%(who)s is at %(ratio)s of the day's limit"),
+                "month": gettext("%(who)s is at %(ratio)s of the month's limit"),
+            }
+            told = texts[one.period] % {"who": one.label, "ratio": words.percent(one.ratio)}
+        yield Said(text=told, href=visit.to("people", actor=one.ref), mark="warn")
 
 
 def _mover(visit: Visit, mover: Mover) -> Said:
