@@ -50,8 +50,8 @@ class Limits:
             raise self._over
 
     def _verdict(self) -> dict[str, Any]:
-        """Whether the run may go on. What it has reserved itself does not stop it."""
-        over = _blocked(self._run.actor, run_id=self._run.id)
+        """Whether the run may go on. What it has reserved itself, or who awaits it, does not stop it."""
+        over = _blocked(self._run.actor, run_id=self._run.stream_run_id)
         return {"blocked": None if over is None else {"period": over.period, "reason": over.message}}
 
 

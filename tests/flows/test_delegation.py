@@ -235,6 +235,14 @@ def test_only_agents_that_the_person_may_use_are_offered(site: MakeSite) -> None
     assert offered == {"ask_researcher", "start_researcher"}
 
 
+def test_what_a_turn_has_reserved_does_not_stop_who_it_asks(site: MakeSite) -> None:
+    reserved = {"day": {"tokens": 10**6, "reserve": 10**6 - 1}}
+    desk = made(site, {"desk": [ASK, "Yes."], "researcher": [LOOK, "Found it."]}, QUOTA=reserved)
+    child = desk.drive(child_of(desk.turn()).id)
+    assert child.status == "completed", child.error_message
+    assert "quota:check:1" in [step.name for step in desk.steps(child.id)]
+
+
 def test_asking_is_told_as_an_event(site: MakeSite) -> None:
     heard: list[Event] = []
 
