@@ -95,7 +95,7 @@ class ReadOnlyAdmin(BaseAdmin):
     text: ClassVar[frozenset[str]] = frozenset()
     columns: ClassVar[Sequence[str | Named]] = ()
     opened_by: ClassVar[Sequence[str]] = ()  # permissions of another meaning that open the table too
-    tenant: ClassVar[str] = "tenant_ref"  # where it stands whose a row is; empty: in no column
+    tenant: ClassVar[str] = ""  # where it stands whose a row is, when not in its own `tenant_ref`
     stand_ins: ClassVar[Mapping[str, Named]] = {}  # shown in place of a column of text
     # Tables with rows that belong to a row of this one: which, and by which of its columns.
     related: ClassVar[Sequence[tuple[type[models.Model], str]]] = ()
@@ -187,7 +187,8 @@ class ReadOnlyAdmin(BaseAdmin):
 
     def of_tenants(self, tenants: Tenants) -> Q:
         """Rows of which it cannot be said whose they are, are for those alone who may see every tenant's."""
-        return within(tenants, self.tenant) if self.tenant or tenants is None else Q(pk__in=[])
+        column = self.tenant or ("tenant_ref" if "tenant_ref" in self._column else "")
+        return within(tenants, column) if column or tenants is None else Q(pk__in=[])
 
     def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         return BoundedChangeList

@@ -217,7 +217,6 @@ class ActionProposalAdmin(ReadOnlyAdmin):
 
 
 class ConfirmTokenAdmin(ReadOnlyAdmin):
-    tenant = ""
     columns = ("hash", "actor_ref", "tool", "expires_at_ms")
     ordering = ("-expires_at_ms", "-pk")
     search_fields = ("hash",)

@@ -46,12 +46,10 @@ class ToolRollupAdmin(RollupAdmin):
 
 
 class RollupDayAdmin(RollupAdmin):
-    tenant = ""
     columns = ("id", "kind", "day", "state", "cut", "source_rows", "built_at", "time_zone")
 
 
 class RepriceAuditAdmin(ReadOnlyAdmin):
-    tenant = ""
     columns = (
         "id",
         "actor_ref",
