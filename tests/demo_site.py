@@ -137,7 +137,9 @@ def environment(database: Path, **more: str) -> dict[str, str]:
     """Ours, with a database for this site and without anybody's key for a model."""
     keys = {"OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "DATABASE_URL", "DJANGO_SETTINGS_MODULE"}
     ours = {name: value for name, value in os.environ.items() if name not in keys}
-    return {**ours, "DATABASE_URL": f"sqlite:///{database}", "HOST": "127.0.0.1", "PORT": "0", **more}
+    files = str(database.parent / "files")
+    site = {"DATABASE_URL": f"sqlite:///{database}", "ATTACHMENTS_FOLDER": files, "HOST": "127.0.0.1", "PORT": "0"}
+    return {**ours, **site, **more}
 
 
 def manage(*arguments: str, env: Mapping[str, str]) -> subprocess.CompletedProcess[str]:

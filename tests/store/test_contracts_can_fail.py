@@ -121,6 +121,18 @@ class PinsAnew(InMemoryStore):
         return self.memories.put(stored.id, replace(stored, pinned=fact.pinned))
 
 
+class ForgetsWhatWaits(InMemoryStore):
+    def referenced_media_ids(self, actor_ref: str, ids: Sequence[str]) -> list[str]:
+        waiting = {item["mediaId"] for row in self.queue for item in row.attachments or ()}
+        return [one for one in super().referenced_media_ids(actor_ref, ids) if one not in waiting]
+
+
+class CountsEverybodys(InMemoryStore):
+    def referenced_media_ids(self, actor_ref: str, ids: Sequence[str]) -> list[str]:
+        everybody = {row.actor_ref for row in self.threads}
+        return [one for ref in everybody for one in super(CountsEverybodys, self).referenced_media_ids(ref, ids)]
+
+
 BROKEN: list[tuple[type[InMemoryStore], str, str]] = [
     (ForgetsReasoning, "round trip", "01"),
     (KeepsWhiteSpace, "round trip", "05"),
@@ -138,6 +150,8 @@ BROKEN: list[tuple[type[InMemoryStore], str, str]] = [
     (ForgetsPauses, "queue", "07"),
     (LetsGoAnyway, "queue", "10"),
     (ForgetsKeys, "idempotency", "01"),
+    (ForgetsWhatWaits, "attachment_references", "01"),
+    (CountsEverybodys, "attachment_references", "02"),
 ]
 
 
