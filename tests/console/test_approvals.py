@@ -274,5 +274,11 @@ def test_the_oldest_comes_first_across_both_kinds(lead: Client) -> None:
     assert "oldest 2 h 10 min the next runs out in 9 min" in text(lead, INBOX)
 
 
+@pytest.mark.parametrize("asked", [{"who": "zzz"}, {"tab": "zzz"}, {"page": "0"}, {"cursor": "abc"}, {"zzz": "1"}])
+def test_what_the_address_asks_in_vain_is_said(lead: Client, asked: dict[str, str]) -> None:
+    proposed()
+    assert next(iter(asked)) in text(lead, INBOX, status=400, **asked)
+
+
 def _all() -> Selection:
     return Selection.of(DayRange.of(None, None))

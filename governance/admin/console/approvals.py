@@ -48,6 +48,7 @@ from governance.tail import knocks
 
 CARD = "X-Card"  # a header of our own script: answer with this card alone
 DECIDED, ME, ALL = "decided", "me", "all"
+CHOICES = {"tab": (DECIDED,), "who": (ME, ALL)}
 WHERE = ("toolName", "kind")
 TOLD = "approval."  # the events that change an inbox
 
@@ -82,6 +83,9 @@ class ApprovalsScreen(Screen):
         return visit.asked.own.get("tab") == DECIDED
 
     def parts(self, visit: Visit) -> Mapping[str, Load]:
+        for name, allowed in CHOICES.items():
+            if visit.asked.own.get(name, allowed[0]) not in allowed:
+                raise Invalid.field(name, " or ".join(allowed))
         tabs: Mapping[str, Load] = {"tabs": _tabs}
         if self.chosen_by_days(visit):
             return {**tabs, **decided_parts(_at_desk(visit), WHERE)}
