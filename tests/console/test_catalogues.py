@@ -1,4 +1,4 @@
-"""The console in the languages that it comes with: whole catalogues, compiled, and a page that speaks them."""
+"""The console, the chat page and the admin in the languages they come with: whole catalogues, compiled and spoken."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.template.loader import render_to_string
 from django.test import Client
 from django.utils import translation
+from django.utils.translation.template import templatize
 
+from agent.models import ToolCall
 from tests.console.pages import text
 from tests.governance.rows import entry
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCALE = ROOT / "governance" / "locale"
-OF_RUNS = ROOT / "agent" / "locale"  # what the page of a run tells
-both = pytest.mark.parametrize("locale", [LOCALE, OF_RUNS], ids=["console", "runs"])
-PLACE = re.compile(r"%\(\w+\)s|%%")
+both = pytest.mark.parametrize("locale", [LOCALE, ROOT / "agent" / "locale"], ids=["console", "agent"])
+GETTEXT = {"_", "gettext", "gettext_lazy", "ngettext", "ngettext_lazy"}
+PLACE = re.compile(r"%\(\w+\)s|%%|\{\w*\}")
+CALL = re.compile(r"""\b(?:n?gettext|_)\(u?('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")""")
 ENTRY = re.compile(r'(?m)^(msgid|msgid_plural|msgstr(?:\[\d\])?) ((?:".*"\n?)+)')
 
 
@@ -43,20 +47,32 @@ def test_portuguese_is_whole_and_keeps_every_placeholder(locale: Path) -> None:
             assert sorted(PLACE.findall(original)) == sorted(PLACE.findall(translated)), original
 
 
-@pytest.mark.once
-def test_both_catalogues_have_the_same_words() -> None:
-    assert {words[0] for words in entries("en")} == {words[0] for words in entries("pt_BR")}
+def marked(text: str) -> set[str]:
+    """The words that some Python hands to gettext."""
+    return {
+        str(ast.literal_eval(node.args[0]))
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in GETTEXT and node.args
+    }
 
 
+def marked_in_templates(folder: Path) -> set[str]:
+    """The words that templates hand to gettext, as `makemessages` finds them."""
+    calls = [
+        found
+        for path in folder.rglob("*.html")
+        for found in CALL.findall(templatize(path.read_text(), origin=str(path)))
+    ]
+    return {str(ast.literal_eval(found)) for found in calls}
+
+
+@both
 @pytest.mark.once
-def test_every_word_of_a_runs_story_has_its_translation() -> None:
-    known = {words[0] for words in entries("pt_BR", OF_RUNS)}
-    for name in ("story", "durations"):
-        for node in ast.walk(ast.parse((ROOT / "agent" / "admin" / f"{name}.py").read_text())):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and "gettext" in node.func.id:
-                said = node.args[0]
-                assert isinstance(said, ast.Constant)
-                assert said.value in known
+def test_both_catalogues_have_all_that_is_marked_and_nothing_else(locale: Path) -> None:
+    app = locale.parent
+    words = marked_in_templates(app).union(*(marked(path.read_text()) for path in app.rglob("*.py")))
+    for language in ("en", "pt_BR"):
+        assert {each[0].replace('\\"', '"') for each in entries(language, locale)} == words
 
 
 @both
@@ -82,3 +98,13 @@ def test_a_page_speaks_the_language_that_is_asked_for(finance: Client) -> None:
     assert "$1.234,56 sem dados para comparar com os 30 dias anteriores" in page
     assert "Por modelo" in page
     assert "Baixar CSV" in page
+
+
+@pytest.mark.once
+def test_the_chat_page_and_the_tables_speak_it_too() -> None:
+    with translation.override("pt-br"):
+        page = render_to_string("agent/chat.html")
+        assert str(ToolCall._meta.verbose_name) == "chamada de ferramenta"
+    assert "Escreva uma mensagem" in page
+    assert "É preciso decidir: {title}" in page
+    assert "Write a message" not in page
