@@ -12,9 +12,17 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 DEPLOY := env DEBUG=0 SECRET_KEY=only-for-make-check-0123456789-abcdefghijklmnopqrstuvwxyz-ABCDEFGHIJ \
 	ALLOWED_HOSTS=steward.example DATABASE_URL=sqlite:///:memory:
 
+# The tests that lean most on other people's packages, and the extras whose lowest versions they are run on.
+LEANING := tests/models tests/domain/test_registry.py tests/flows/test_turn.py tests/governance/test_queries.py \
+	tests/console/test_shell.py tests/console/test_spend.py $(addprefix tests/edges/test_,admin.py checks.py \
+	http_base.py http_chat.py http_threads.py openapi.py own_store.py ownership.py)
+EXTRAS := $(addprefix --extra ,postgres redis daphne openai anthropic unfold)
+OLDEST ?= python3.11
+NEWEST ?= python3.13
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check format pins clean
+.PHONY: help setup demo test versions check format pins clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 10
@@ -28,6 +36,14 @@ demo: $(VENV)/.demo $(VENV)/.project ## start the demo site: chat, API, admin an
 
 test: setup ## run every test on SQLite and on PostgreSQL (ARGS= for pytest)
 	$(BIN)/python -m tests $(ARGS)
+
+versions: ## the tests that lean most on others, on the newest and on the lowest versions (NEWEST=, OLDEST= interpreters)
+	$(MAKE) PYTHON=$(NEWEST) VENV=.venv-newest setup
+	.venv-newest/bin/python -m pytest -n 2 $(LEANING)
+	$(MAKE) PYTHON=$(OLDEST) VENV=.venv-lowest setup
+	.venv-lowest/bin/uv pip install --quiet --python .venv-lowest/bin/python --upgrade --resolution lowest-direct \
+		-r pyproject.toml $(EXTRAS)
+	.venv-lowest/bin/python -m pytest -n 2 $(LEANING)
 
 check: setup ## linters, types, layers, migrations, deployment and OpenAPI checks
 	$(BIN)/ruff check .
@@ -48,7 +64,7 @@ pins: setup ## choose the newest versions and write requirements/*.txt again
 	&& $$PIN dev.in -o dev.txt && $$PIN demo.in -c dev.txt -o demo.txt
 
 clean: ## remove the environment, the demo's data and all caches
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis var
+	rm -rf $(VENV) .venv-newest .venv-lowest build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .schemathesis var
 	rm -f demo.sqlite3 demo.sqlite3-wal demo.sqlite3-shm
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
