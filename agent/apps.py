@@ -17,4 +17,5 @@ class AgentConfig(AppConfig):
     def ready(self) -> None:
         """Import every app's `agents` module. Every command comes through here, so nothing is started."""
         autodiscover_modules("agents")
-        import_module("agent.checks")  # it registers itself, and needs the models that this file comes before
+        for name in ("checks", "database_checks"):  # they register themselves, and need the models
+            import_module(f"agent.{name}")
