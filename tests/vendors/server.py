@@ -68,7 +68,7 @@ class Vendor:
         self.connections = 0  # ever made
         self._open = 0
         self._closed = threading.Condition()
-        self.dropped = threading.Event()  # a client went away while we were silent
+        self.dropped = threading.Event()  # a client went away before the end of our answer
         self._tasks: set[asyncio.Task[None]] = set()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
@@ -103,7 +103,9 @@ class Vendor:
         try:
             while await self._exchange(reader, writer):
                 pass
-        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
+        except ConnectionError:  # it went while we were still speaking
+            self.dropped.set()
+        except (asyncio.IncompleteReadError, asyncio.CancelledError):
             pass
         finally:
             self._tasks.discard(task)
