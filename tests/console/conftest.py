@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 SignIn = Callable[..., Client]
+HERE = Path(__file__).resolve().parent
 
 
 @pytest.fixture
@@ -30,3 +32,14 @@ def staff() -> SignIn:
 @pytest.fixture
 def finance(staff: SignIn) -> Client:
     return staff("governance.view_spend", "governance.export_governance")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Pages are shown on one database; what they ask of it is asked on all of them by the tests of the queries.
+
+    The inbox changes rows, so it is opened on each.
+    """
+    for item in items:
+        if item.path.parent == HERE and item.path.name not in {"test_approvals.py", "test_digest.py"}:
+            item.add_marker(pytest.mark.once)
