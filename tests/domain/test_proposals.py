@@ -32,6 +32,7 @@ from agent.domain.states import (
     ExecutionStatus,
     check_move,
 )
+from agent.errors import NotAllowed
 
 NOW, DUE = 1_000, 2_000
 LEAD = Decider(actor=Actor("lead"))
@@ -137,6 +138,25 @@ def test_a_person_settles_what_is_unknown_and_nothing_else(end: Settlement | Non
     assert (moved.proposal.outcome is None) == (end is None)
     for seen in (pending(), executing(), moved.proposal):
         assert moves.settle_unknown(seen, end, LEAD, DUE).answer == "conflict"
+
+
+@pytest.mark.parametrize("by", [Actor("ana"), Actor("ana", ("lead", "superuser"))], ids=["plain", "powerful"])
+def test_under_four_eyes_who_asked_decides_and_settles_nothing(by: Actor) -> None:
+    own = Decider(actor=by)
+    for command in (Decision.APPROVED, Decision.REJECTED):
+        with pytest.raises(NotAllowed):
+            moves.decide(pending(four_eyes=True), command, own, NOW)
+    unknown = moves.claim(executing(on_lost="hold", four_eyes=True), lease(DUE + 9), DUE).proposal
+    for end in (Settlement(status="succeeded"), None):
+        with pytest.raises(NotAllowed):
+            moves.settle_unknown(unknown, end, own, DUE)
+    assert moves.decide(pending(four_eyes=True), Decision.APPROVED, LEAD, NOW).answer == "applied"
+
+
+def test_a_renewal_never_shortens_a_lease() -> None:
+    renewed = moves.renew(executing(until=DUE), "t", 1, until=DUE - 500, now=NOW).proposal
+    assert renewed.execution is not None
+    assert renewed.execution.lease == lease(DUE)
 
 
 ADMISSIONS = [  # token, thread, answer, delivery

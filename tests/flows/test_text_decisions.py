@@ -17,7 +17,7 @@ from agent.errors import IdempotencyKeyReused, NotAllowed, NotFound
 from agent.flows import proposals
 from agent.flows.admission import Admitted, submit
 from agent.flows.starts import Send
-from agent.flows.text_decisions import Decided
+from agent.flows.text_decisions import Decided, said_in
 from tests.flows.conftest import ALICE, Site
 from tests.flows.proposing import LEAD, SETTINGS, Desk, declare, scripted
 
@@ -155,3 +155,14 @@ def test_a_key_that_is_sent_again_answers_the_first_decision(desk: MakeDesk) -> 
 def test_a_vocabulary_that_is_none_is_refused(wrong: object) -> None:
     with override_settings(AGENT={"DECISION_VOCABULARY": wrong}):
         assert any("DECISION_VOCABULARY" in problem for problem in setting_problems())
+
+
+def test_yes_with_a_file_or_to_answer_again_is_an_ordinary_message() -> None:
+    plain = Send(message="yes", thread_id="t")
+    assert said_in(plain) is not None
+    for other in (
+        replace(plain, attachments=({"kind": "image", "mediaId": "m"},)),
+        replace(plain, regenerate=True),
+        replace(plain, thread_id=None),
+    ):
+        assert said_in(other) is None
