@@ -55,7 +55,7 @@ class Desk:
     superuser: bool
     scope: Tenants
     _by_tenant: bool = field(default_factory=_judges_by_tenant, compare=False)
-    _known: dict[tuple[str | None, object], bool] = field(default_factory=dict, compare=False)
+    _known: dict[tuple[str | None, str | None, str | None], bool] = field(default_factory=dict, compare=False)
     _read: dict[object, Waiting] = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -106,23 +106,24 @@ class Desk:
         return self._read[key]
 
     def may(self, item: Item) -> bool:
-        return not self.hindrance(item.approver, item.owner, four_eyes=item.four_eyes)
+        return not self.hindrance(item.approver, item.actor_ref, item.tenant_ref, four_eyes=item.four_eyes)
 
-    def hindrance(self, approver: str | None, owner: Owner, *, four_eyes: bool) -> str:
-        """Why this person may not decide; nothing when they may."""
+    def hindrance(self, approver: str | None, actor_ref: str, tenant_ref: str | None, *, four_eyes: bool) -> str:
+        """Why this person may not decide what that actor asked for; nothing when they may."""
         if not self.permitted:
             return PERMISSION
-        if four_eyes and self.actor.same_as(owner):
+        if four_eyes and self.actor.same_as(Owner(actor_ref, tenant_ref)):
             return FOUR_EYES
-        return "" if self.superuser or self._answers_to(approver, owner) else APPROVER
+        return "" if self.superuser or self._answers_to(approver, actor_ref, tenant_ref) else APPROVER
 
-    def _answers_to(self, approver: str | None, owner: Owner) -> bool:
+    def _answers_to(self, approver: str | None, actor_ref: str, tenant_ref: str | None) -> bool:
         """Asked once a page for each approver; for each requester too where the answer may hang on them."""
-        by_tenant = approver != REQUESTER and self._by_tenant
-        key = (approver, owner.tenant_ref if by_tenant else owner)
-        if key not in self._known:
-            self._known[key] = may_decide(self.actor, approver, owner)
-        return self._known[key]
+        by_tenant = self._by_tenant and approver != REQUESTER
+        key = (approver, None if by_tenant else actor_ref, tenant_ref)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = may_decide(self.actor, approver, Owner(actor_ref, tenant_ref))
+        return known
 
     # ---- deciding -----------------------------------------------------------------------------------------------
 

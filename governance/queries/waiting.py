@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import F, Q, QuerySet
 
@@ -41,15 +41,15 @@ FIELDS: Mapping[str, Field] = {
 OF_PROPOSALS = {"thread_id": "thread_ref"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Item:
-    """One that waits: as much of it as it takes to order it, and to say who may decide it."""
+class Item(NamedTuple):
+    """One that waits: as much of it as it takes to order it, and to say who may decide it. There may be thousands."""
 
     at: datetime
     id: str
     kind: str
     approver: str | None
-    owner: Owner
+    actor_ref: str
+    tenant_ref: str | None
     four_eyes: bool
     expires_at: datetime | None
 
@@ -168,7 +168,8 @@ def _calls(selection: Selection, where: Where, span: Span | None) -> Iterator[It
             id=pk,
             kind=QUESTION if tool == ASK else APPROVAL,
             approver=approver,
-            owner=Owner(actor, tenant),
+            actor_ref=actor,
+            tenant_ref=tenant,
             four_eyes=four_eyes,
             expires_at=expires,
         )
@@ -190,7 +191,8 @@ def _proposals(selection: Selection, where: Where, span: Span | None, owner: Own
             id=pk,
             kind=PROPOSAL,
             approver=approver,
-            owner=Owner(actor, tenant),
+            actor_ref=actor,
+            tenant_ref=tenant,
             four_eyes=pk in own,
             expires_at=None if expires is None or decision != Decision.PENDING else at_ms(expires),
         )

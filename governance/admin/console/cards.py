@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from django.utils import timezone
 from django.utils.translation import gettext
 
-from agent.domain.actor import Owner
 from agent.domain.approvals import asked_of
 from agent.domain.snapshots import Json
 from agent.domain.text import visible
@@ -79,7 +78,7 @@ def pending_card(
     """A card that waits."""
     subject = row.proposal_id or row.tool_call_id or ""
     said = row.confirmation or {}
-    hindrance = desk.hindrance(row.approver, Owner(row.actor_ref, row.tenant_ref), four_eyes=row.four_eyes)
+    hindrance = desk.hindrance(row.approver, row.actor_ref, row.tenant_ref, four_eyes=row.four_eyes)
     question = row.kind == QUESTION
     return ApprovalCard(
         id=subject,
