@@ -28,12 +28,12 @@ class Child:
         )
         self.versions: dict[str, str] = self.answer()
 
-    def ask(self, **question: object) -> Any:  # noqa: ANN401 - what the question asks for
+    def ask(self, **question: object) -> Any:
         assert self._process.stdin is not None
         print(json.dumps(question), file=self._process.stdin, flush=True)
         return self.answer()
 
-    def answer(self) -> Any:  # noqa: ANN401
+    def answer(self) -> Any:
         """The next line; some questions have two answers."""
         assert self._process.stdout is not None
         line = self._process.stdout.readline()

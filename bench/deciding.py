@@ -128,7 +128,7 @@ def _watched(connection: BaseDatabaseWrapper, **_: object) -> None:
         connection.execute_wrappers.append(_noted)
 
 
-def _noted(execute: Callable[..., Any], sql: str, params: object, many: bool, context: dict[str, Any]) -> Any:  # noqa: ANN401
+def _noted(execute: Callable[..., Any], sql: str, params: object, many: bool, context: dict[str, Any]) -> Any:
     global _lost
     answer = execute(sql, params, many, context)
     if sql.startswith("UPDATE") and "agent_action_proposal" in sql:

@@ -6,6 +6,6 @@ from django.core.asgi import get_asgi_application
 
 django_application = get_asgi_application()
 
-from agent.asgi import with_agent  # noqa: E402  (needs the apps that the line above has loaded)
+from agent.asgi import with_agent
 
 application = with_agent(django_application)

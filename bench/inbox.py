@@ -53,7 +53,7 @@ def _measure(report: Report, arguments: argparse.Namespace) -> None:
     report.table(["waiting", "shown", "p50 ms", "p95 ms", "statements", "goal"], rows)
 
 
-def _lead() -> Any:  # noqa: ANN401  (Django is not there before its set-up)
+def _lead() -> Any:
     from django.contrib.auth.models import Group, Permission, User
     from django.test import Client
 
@@ -89,18 +89,18 @@ def _ask(waiting: int) -> None:
                 proposal_rows.made(store, f"proposal-{number}", scope, approver=approver)
 
 
-def _open(client: Any, who: str) -> None:  # noqa: ANN401
+def _open(client: Any, who: str) -> None:
     answer = client.get(INBOX, {"who": who})
     assert answer.status_code == 200, answer.status_code
     answer.render() if hasattr(answer, "render") else None
 
 
-def _statements(client: Any, who: str) -> int:  # noqa: ANN401
+def _statements(client: Any, who: str) -> int:
     from django.db import connection
 
     seen: list[str] = []
 
-    def count(execute: Any, sql: str, *rest: Any) -> Any:  # noqa: ANN401
+    def count(execute: Any, sql: str, *rest: Any) -> Any:
         seen.append(sql)
         return execute(sql, *rest)
 
@@ -109,7 +109,7 @@ def _statements(client: Any, who: str) -> int:  # noqa: ANN401
     return len(seen)
 
 
-def _timed(client: Any, who: str) -> float:  # noqa: ANN401
+def _timed(client: Any, who: str) -> float:
     start = time.perf_counter()
     _open(client, who)
     return (time.perf_counter() - start) * 1000

@@ -74,7 +74,7 @@ def read(thread_id: str) -> Read:
     """What one load gives, and what it cost the database."""
     statements: list[str] = []
 
-    def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: ANN401 - Django's own shape
+    def note(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         statements.append(sql)
         return execute(sql, params, many, context)
 
@@ -153,5 +153,5 @@ def _turn(thread_id: str, noise: random.Random, output_bytes: int) -> None:
     _say(thread_id, "assistant", "It left the shop on Monday.")
 
 
-def _say(thread_id: str, role: str, content: str, **parts: Any) -> str:  # noqa: ANN401
+def _say(thread_id: str, role: str, content: str, **parts: Any) -> str:
     return get_store().append_message(AppendMessage(thread_id=thread_id, role=role, content=content, **parts)).id

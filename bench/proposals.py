@@ -41,7 +41,7 @@ def run(report: Report, arguments: argparse.Namespace) -> None:
         _company(report, arguments.queued, url)
 
 
-def _process(url: str, *, broker: str = "", **settings: object) -> Any:  # noqa: ANN401 - a context manager of Child
+def _process(url: str, *, broker: str = "", **settings: object) -> Any:
     told = {"BACKGROUND_ACTOR_RESOLVER": RESOLVER, "RUNNER": "inline", **settings}
     return child([sys.executable, "-m", "bench.decider"], **_env(url, broker, told))
 

@@ -15,19 +15,19 @@ from bench import celery_app
 
 django.setup()
 
-from django.db import connection  # noqa: E402  (what follows reads the settings)
-from django.test.utils import CaptureQueriesContext  # noqa: E402
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from agent.domain.commands import NewRun  # noqa: E402
-from agent.domain.ids import new_id  # noqa: E402
-from agent.flows import dispatch  # noqa: E402
-from agent.flows.admission import chat  # noqa: E402
-from agent.flows.recovery import redispatch  # noqa: E402
-from agent.flows.starts import Send  # noqa: E402
-from agent.flows.stream import follow  # noqa: E402
-from agent.store import get_store  # noqa: E402
-from bench.agents import SMALL_QUESTION  # noqa: E402
-from bench.turns import ACTOR  # noqa: E402
+from agent.domain.commands import NewRun
+from agent.domain.ids import new_id
+from agent.flows import dispatch
+from agent.flows.admission import chat
+from agent.flows.recovery import redispatch
+from agent.flows.starts import Send
+from agent.flows.stream import follow
+from agent.store import get_store
+from bench.agents import SMALL_QUESTION
+from bench.turns import ACTOR
 
 REST_SECONDS = 0.02  # between turns: nobody sends the next one in the same instant
 SENT_SECONDS = 60

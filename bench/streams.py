@@ -13,12 +13,12 @@ import django
 
 django.setup()
 
-from django.core.management import call_command  # noqa: E402  (what follows reads the settings)
+from django.core.management import call_command
 
-from agent.domain.actor import Actor  # noqa: E402
-from agent.domain.commands import NewRun  # noqa: E402
-from agent.sinks import get_sink  # noqa: E402
-from agent.store import get_store  # noqa: E402
+from agent.domain.actor import Actor
+from agent.domain.commands import NewRun
+from agent.sinks import get_sink
+from agent.store import get_store
 
 PAUSE_SECONDS = 0.02  # between frames: each is followed by itself
 

@@ -8,9 +8,9 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "project.settings")
 django_application = get_asgi_application()
 
 # These need the apps that the line above has loaded.
-from channels.routing import ProtocolTypeRouter  # noqa: E402
+from channels.routing import ProtocolTypeRouter
 
-from agent.asgi import with_agent  # noqa: E402
-from agent.routing import websocket_application  # noqa: E402
+from agent.asgi import with_agent
+from agent.routing import websocket_application
 
 application = with_agent(ProtocolTypeRouter({"http": django_application, "websocket": websocket_application}))

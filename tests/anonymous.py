@@ -23,7 +23,7 @@ class Anonymous:
         return ID.sub(lambda found: self._ids.setdefault(found[0], f"<id {len(self._ids)}>"), text)
 
 
-def _timeless(value: Any) -> Any:  # noqa: ANN401 - JSON
+def _timeless(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _timeless(item) for name, item in value.items() if name not in TIMES | MADE_OF_IDS}
     if isinstance(value, (list, tuple)):

@@ -40,7 +40,7 @@ class Answer:
     body: bytes
 
     @property
-    def json(self) -> Any:  # noqa: ANN401 - whatever the body holds
+    def json(self) -> Any:
         return json.loads(self.body)
 
 

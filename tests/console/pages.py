@@ -12,13 +12,13 @@ TAG = re.compile(r"<[^>]+>")
 PART = re.compile(r'(?s)<div class="gov">.*</div>\s*<br class="clear">')
 
 
-def html(client: Client, url: str, *, status: int = 200, **query: Any) -> str:  # noqa: ANN401  whatever an address says
+def html(client: Client, url: str, *, status: int = 200, **query: Any) -> str:
     response = client.get(url, query)
     assert response.status_code == status, f"{url} answered {response.status_code}"
     return response.content.decode()
 
 
-def text(client: Client, url: str, *, status: int = 200, **query: Any) -> str:  # noqa: ANN401
+def text(client: Client, url: str, *, status: int = 200, **query: Any) -> str:
     """The words of the console on the page, one blank between them."""
     found = PART.search(html(client, url, status=status, **query))
     assert found, "no page of the console"

@@ -45,7 +45,7 @@ def _user(client: Client) -> User:
     return User.objects.get(pk=client.session["_auth_user_id"])
 
 
-def proposed(name: str = "1", *, actor: Actor = ALICE, **more: Any) -> Proposal:  # noqa: ANN401  any field
+def proposed(name: str = "1", *, actor: Actor = ALICE, **more: Any) -> Proposal:
     """A refund that waits, asked in a conversation of the actor."""
     store = get_store()
     thread_id = rows.new_thread(store, actor)
@@ -53,7 +53,7 @@ def proposed(name: str = "1", *, actor: Actor = ALICE, **more: Any) -> Proposal:
     return proposal_rows.made(store, f"proposal-{name}", scope, **more)
 
 
-def waits(call_id: str = "call-1", *, actor: Actor = ALICE, **more: Any) -> str:  # noqa: ANN401
+def waits(call_id: str = "call-1", *, actor: Actor = ALICE, **more: Any) -> str:
     """A call that its turn waits with."""
     store = get_store()
     message = rows.answer(store, rows.new_thread(store, actor))
@@ -62,7 +62,7 @@ def waits(call_id: str = "call-1", *, actor: Actor = ALICE, **more: Any) -> str:
     return call_id
 
 
-def post(client: Client, act: str, subject: str, digest: str, *, card: bool = False, **more: Any) -> Any:  # noqa: ANN401
+def post(client: Client, act: str, subject: str, digest: str, *, card: bool = False, **more: Any) -> Any:
     headers = {"X-Card": "1"} if card else {}
     return client.post(INBOX, {"act": act, "id": subject, "digest": digest, **more}, headers=headers)
 

@@ -21,7 +21,7 @@ JUNE: dict[str, Any] = {"fromDay": "2026-06-01", "toDay": "2026-06-30"}
 TABLES = [(screen.page, table) for screen in CONSOLE.values() for table in screen.tables]
 
 
-def exported(client: Client, url: str, **query: Any) -> list[dict[str, str]]:  # noqa: ANN401
+def exported(client: Client, url: str, **query: Any) -> list[dict[str, str]]:
     answer = client.get(url, {**JUNE, "format": "csv", **query})
     assert answer.status_code == 200, answer.content[:500]
     assert answer["Content-Type"].startswith("text/csv")

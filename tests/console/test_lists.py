@@ -34,7 +34,7 @@ def reader(staff: SignIn) -> Client:
     return staff("governance.view_reliability", "governance.view_spend", "governance.view_conversations")
 
 
-def call(message: Message, **fields: Any) -> ToolCall:  # noqa: ANN401
+def call(message: Message, **fields: Any) -> ToolCall:
     values: dict[str, Any] = {
         "provider_call_id": f"call-{ToolCall.objects.count()}",
         "message": message,
@@ -51,7 +51,7 @@ def call(message: Message, **fields: Any) -> ToolCall:  # noqa: ANN401
     return ToolCall.objects.create(**(values | fields))
 
 
-def talk(**fields: Any) -> Message:  # noqa: ANN401
+def talk(**fields: Any) -> Message:
     """A conversation with one message."""
     held = thread(title=SECRET, **fields)
     values = {"thread": held, "seq": 1, "role": "user", "content": SECRET, "created_at": NOON}
@@ -163,7 +163,7 @@ def test_what_is_not_there_is_404(reader: Client, name: str) -> None:
     assert reader.get(reverse(f"admin:governance_{name}", args=["not-there"])).status_code == 404
 
 
-def test_another_tenants_run_and_conversation_are_404(reader: Client, settings: Any) -> None:  # noqa: ANN401
+def test_another_tenants_run_and_conversation_are_404(reader: Client, settings: Any) -> None:
     message, hidden = talk(tenant_ref="south"), run(tenant_ref="south")
     settings.AGENT = {"CONSOLE_SCOPE": "tests.console.test_shell.only_north"}
     assert reader.get(reverse("admin:governance_run", args=[hidden.pk])).status_code == 404

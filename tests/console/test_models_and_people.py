@@ -69,7 +69,7 @@ def test_nothing_used_is_said(finance: Client, url: str) -> None:
     assert "No usage in this range." in text(finance, url, fromDay="2026-01-01", toDay="2026-01-02")
 
 
-def test_one_person_is_shown_with_what_is_left_of_the_limits(finance: Client, settings: Any) -> None:  # noqa: ANN401
+def test_one_person_is_shown_with_what_is_left_of_the_limits(finance: Client, settings: Any) -> None:
     settings.AGENT = {"QUOTA": {"day": {"usd": 5}, "month": {"tokens": 1000, "usd": 40}}}
     entry(timezone.now(), actor_ref="ana", estimated_cost_nanos=2 * 10**9)
     page = text(finance, PEOPLE, actor="ana")
@@ -79,7 +79,7 @@ def test_one_person_is_shown_with_what_is_left_of_the_limits(finance: Client, se
     assert "Limit of" not in text(finance, PEOPLE)
 
 
-def test_a_person_of_no_tenant_of_ours_is_shown_without_limits(finance: Client, settings: Any) -> None:  # noqa: ANN401
+def test_a_person_of_no_tenant_of_ours_is_shown_without_limits(finance: Client, settings: Any) -> None:
     """The site may not know who that was: the account is deleted, its ledger rows are not."""
     settings.AGENT = {"QUOTA": {"day": {"usd": 5}}, "CONSOLE_SCOPE": "tests.console.test_shell.only_north"}
     entry(timezone.now(), actor_ref="gone", tenant_ref="north")

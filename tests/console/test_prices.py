@@ -74,7 +74,7 @@ def test_a_second_price_from_the_same_instant_is_refused(keeper: Client) -> None
     assert ModelPrice.objects.count() == 1
 
 
-def test_numbers_may_be_written_as_the_language_writes_them(keeper: Client, settings: Any) -> None:  # noqa: ANN401
+def test_numbers_may_be_written_as_the_language_writes_them(keeper: Client, settings: Any) -> None:
     settings.LANGUAGE_CODE = "de"
     assert keeper.post(PRICES, NEW | {"input": "2,5"}, headers={"accept-language": "de"}).status_code == 302
     assert ModelPrice.objects.get().input_per_million_nanos == 2_500_000_000
@@ -99,7 +99,7 @@ def test_superseding_a_price_with_tiers_says_that_they_end(keeper: Client) -> No
     assert "(tiers)" not in text(keeper, PRICES, modelId="flat")
 
 
-def test_who_sees_one_tenant_prices_its_rows_alone(keeper: Client, settings: Any) -> None:  # noqa: ANN401
+def test_who_sees_one_tenant_prices_its_rows_alone(keeper: Client, settings: Any) -> None:
     settings.AGENT = {"CONSOLE_SCOPE": "tests.console.test_shell.only_north"}
     mine, theirs = (entry(estimated_cost_nanos=None, tenant_ref=tenant) for tenant in ("north", "south"))
     price("m")

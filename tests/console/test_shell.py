@@ -36,7 +36,7 @@ SPEND = "/admin/governance/spend/"
 def unreadable(table: str) -> Iterator[None]:
     """A database that cannot read one table."""
 
-    def refuse(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: ANN401
+    def refuse(execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         if f'"{table}"' in sql or f"`{table}`" in sql:
             raise OperationalError("broken")
         return execute(sql, params, many, context)
@@ -113,12 +113,12 @@ def test_an_address_that_is_not_understood_is_told_by_the_name_of_its_field(
     assert named in text(finance, SPEND, status=400, **query)
 
 
-def test_the_days_are_those_of_the_reporting_zone_and_say_so(finance: Client, settings: Any) -> None:  # noqa: ANN401
+def test_the_days_are_those_of_the_reporting_zone_and_say_so(finance: Client, settings: Any) -> None:
     settings.AGENT = {"REPORT_TIME_ZONE": "Pacific/Auckland"}
     assert "days in Pacific/Auckland" in text(finance, SPEND)
 
 
-def test_a_scope_hides_what_other_tenants_used(finance: Client, settings: Any) -> None:  # noqa: ANN401
+def test_a_scope_hides_what_other_tenants_used(finance: Client, settings: Any) -> None:
     entry(timezone.now(), tenant_ref="north", model_id="seen", cost_nanos=10**9, estimated_cost_nanos=10**9)
     entry(timezone.now(), tenant_ref="south", model_id="hidden", cost_nanos=10**9, estimated_cost_nanos=10**9)
     settings.AGENT = {"CONSOLE_SCOPE": "tests.console.test_shell.only_north"}
@@ -143,7 +143,7 @@ def test_a_part_that_cannot_be_read_leaves_the_others(finance: Client) -> None:
 @pytest.mark.parametrize("language", ["de", "fr", "ar", "hi", "pt-br"])
 def test_separators_of_a_language_are_in_figures_and_never_in_addresses(
     finance: Client,
-    settings: Any,  # noqa: ANN401
+    settings: Any,
     language: str,
 ) -> None:
     settings.LANGUAGE_CODE, settings.USE_THOUSAND_SEPARATOR = language, True

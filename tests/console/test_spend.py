@@ -153,7 +153,7 @@ def test_a_filter_that_no_summary_tells_apart_is_said_to_take_longer(finance: Cl
     assert "takes longer" not in text(finance, SPEND, actor="ana", **JUNE)
 
 
-def test_who_is_near_a_limit_or_over_it_is_named(settings: Any, finance: Client) -> None:  # noqa: ANN401
+def test_who_is_near_a_limit_or_over_it_is_named(settings: Any, finance: Client) -> None:
     settings.AGENT = {"QUOTA": {"day": {"usd": 1, "warn_at": 0.8}, "month": {"usd": 100}}}
     now = timezone.now()
     entry(now, actor_ref="near", estimated_cost_nanos=900_000_000)

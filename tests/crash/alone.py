@@ -9,7 +9,7 @@ import django
 
 django.setup()  # what follows reads the settings
 
-from tests.crash import site, work  # noqa: E402
+from tests.crash import site, work
 
 if __name__ == "__main__":
     site.declare()

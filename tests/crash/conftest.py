@@ -49,7 +49,7 @@ class Parent:
             text=True,
         )
 
-    def order(self, **order: Any) -> int:  # noqa: ANN401
+    def order(self, **order: Any) -> int:
         """Let a child do it; its wait status."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
@@ -69,14 +69,14 @@ class Desk:
     log: Path
     plan: dict[str, Any] = field(default_factory=dict)  # what every child of this test is told
 
-    def send(self, message: str | None = "Where is 7, and where is 13?", **fields: Any) -> str:  # noqa: ANN401
+    def send(self, message: str | None = "Where is 7, and where is 13?", **fields: Any) -> str:
         self.log.unlink(missing_ok=True)
         return chat(ALICE, Send(message=message, **{"agent": "mortal", **fields})).run_id
 
-    def drive(self, run_id: str, **plan: Any) -> int:  # noqa: ANN401
+    def drive(self, run_id: str, **plan: Any) -> int:
         return self.parent.order(run=run_id, log=os.fspath(self.log), **self.plan, **plan)
 
-    def kill(self, run_id: str, at: str, **plan: Any) -> Run:  # noqa: ANN401
+    def kill(self, run_id: str, at: str, **plan: Any) -> Run:
         """Let a child die at the place; the run as it left it."""
         assert self.drive(run_id, at=at, **plan) == -signal.SIGKILL, f"nothing came by {at}"
         return Run.objects.get(pk=run_id)

@@ -22,14 +22,14 @@ import django
 
 django.setup()  # what follows reads the settings
 
-from django.db import DEFAULT_DB_ALIAS, connections  # noqa: E402
+from django.db import DEFAULT_DB_ALIAS, connections
 
-from agent.models.prepared import Prepared, Select  # noqa: E402
-from agent.registry import registry  # noqa: E402
-from agent.runners import inline  # noqa: E402, F401 - warm
-from agent.sinks import database  # noqa: E402, F401 - warm
-from agent.store import orm  # noqa: E402
-from tests.crash import site, work  # noqa: E402
+from agent.models.prepared import Prepared, Select
+from agent.registry import registry
+from agent.runners import inline  # noqa: F401 - warm
+from agent.sinks import database  # noqa: F401 - warm
+from agent.store import orm
+from tests.crash import site, work
 
 SECONDS = 40  # after which a child that hangs is ended by the alarm
 

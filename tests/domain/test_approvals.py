@@ -31,7 +31,7 @@ def test_an_approver_is_the_requester_a_permission_or_a_role(approver: str, form
 
 
 @pytest.mark.parametrize("approver", ["", " ", "\u200b", "role:", "role: ", None, 7, "x" * 256, "a\x00b", "a\ud800"])
-def test_an_approver_that_nobody_can_be_is_refused(approver: Any) -> None:  # noqa: ANN401
+def test_an_approver_that_nobody_can_be_is_refused(approver: Any) -> None:
     assert approver_problem(approver) is not None
     with pytest.raises(Invalid, match="approver"):
         Requirement(required=True, approver=approver)
@@ -56,7 +56,7 @@ def test_an_approver_that_nobody_can_be_is_refused(approver: Any) -> None:  # no
         timedelta.max,
     ],
 )
-def test_a_ttl_that_is_no_time_or_no_end_is_refused(ttl: Any) -> None:  # noqa: ANN401
+def test_a_ttl_that_is_no_time_or_no_end_is_refused(ttl: Any) -> None:
     with pytest.raises(Invalid, match="ttl"):
         Requirement(required=True, ttl=ttl)
 

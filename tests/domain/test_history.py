@@ -27,7 +27,7 @@ CONTEXT = HistoryPolicyContext(thread_id="t", actor=Actor("alice"), agent_name=N
 BOUNDS = st.one_of(st.none(), st.integers(1, 12))
 
 
-def message(number: int, content: str = "x", **fields: Any) -> TurnMessage:  # noqa: ANN401
+def message(number: int, content: str = "x", **fields: Any) -> TurnMessage:
     moment = datetime(2026, 1, 1, tzinfo=UTC)
     return TurnMessage(id=f"m{number}", seq=number, role="user", content=content, created_at=moment, **fields)
 
@@ -141,7 +141,7 @@ def test_windows_that_choose_alike_have_one_fingerprint() -> None:
 
 @pytest.mark.parametrize("bound", [0, -1, 1.5, "3", True])
 @pytest.mark.parametrize("name", ["max_messages", "max_tokens"])
-def test_a_bound_that_is_no_positive_whole_number_is_named(name: str, bound: Any) -> None:  # noqa: ANN401
+def test_a_bound_that_is_no_positive_whole_number_is_named(name: str, bound: Any) -> None:
     (problem,) = bound_problems(History(**{name: bound}))
     assert problem.startswith(f"{name} is {bound!r}")
 

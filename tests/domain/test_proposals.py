@@ -39,7 +39,7 @@ LEAD = Decider(actor=Actor("lead"))
 SCOPE = ProposalScope(tenant_ref=None, actor_ref="ana", thread_id="t1")
 
 
-def pending(**more: Any) -> Proposal:  # noqa: ANN401 - any field of the creation
+def pending(**more: Any) -> Proposal:
     asked = NewProposal(
         id="p1",
         scope=SCOPE,
@@ -56,7 +56,7 @@ def pending(**more: Any) -> Proposal:  # noqa: ANN401 - any field of the creatio
     return Proposal(asked=replace(asked, expires_at=DUE, **more), created_at=NOW)
 
 
-def decided(command: Decision, **more: Any) -> Proposal:  # noqa: ANN401
+def decided(command: Decision, **more: Any) -> Proposal:
     now = DUE if command is Decision.EXPIRED else NOW
     if command is Decision.SUPERSEDED:
         return moves.supersede(pending(**more), "p2", now).proposal
@@ -67,7 +67,7 @@ def lease(until: int, token: str = "t") -> Lease:
     return Lease(token=token, expires_at=until)
 
 
-def executing(*, until: int = DUE, **more: Any) -> Proposal:  # noqa: ANN401
+def executing(*, until: int = DUE, **more: Any) -> Proposal:
     return moves.claim(decided(Decision.APPROVED, **more), lease(until), NOW).proposal
 
 

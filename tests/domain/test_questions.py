@@ -12,7 +12,7 @@ from agent.errors import Invalid
 SIZES = [{"value": "s", "label": "Small"}, {"value": "l", "label": "Large"}]
 
 
-def question(name: str = "q", **fields: Any) -> dict[str, Any]:  # noqa: ANN401
+def question(name: str = "q", **fields: Any) -> dict[str, Any]:
     return {"id": name, "prompt": f"{name}?", **fields}
 
 
@@ -57,7 +57,7 @@ def test_the_summary_speaks_in_labels() -> None:
         (question(input={"pattern": "[a-z]+"}), {"q": ["a" * 257]}, "answers.q"),
     ],
 )
-def test_what_is_no_answer_is_refused_by_its_field(asked: dict[str, Any], given: Any, field: str) -> None:  # noqa: ANN401
+def test_what_is_no_answer_is_refused_by_its_field(asked: dict[str, Any], given: Any, field: str) -> None:
     with pytest.raises(Invalid) as refused:
         take([asked], given)
     assert list(refused.value.fields) == [field]

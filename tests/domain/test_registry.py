@@ -165,7 +165,7 @@ def test_constraints_and_nested_models_reach_the_schema(registry: Registry) -> N
         ("text", "The arguments must be one JSON object."),
     ],
 )
-def test_bad_arguments_are_told_in_our_own_sentences(registry: Registry, raw: Any, text: str) -> None:  # noqa: ANN401
+def test_bad_arguments_are_told_in_our_own_sentences(registry: Registry, raw: Any, text: str) -> None:
     @tool
     def take(account: str, count: int) -> None:
         """Take."""
@@ -318,7 +318,7 @@ async def _async_gate(_: object) -> bool:
         ({"name": "Bad Name"}, "Tool name 'Bad Name'"),
     ],
 )
-def test_an_option_of_a_wrong_kind_is_a_named_problem(registry: Registry, options: Any, text: str) -> None:  # noqa: ANN401
+def test_an_option_of_a_wrong_kind_is_a_named_problem(registry: Registry, options: Any, text: str) -> None:
     @tool(**options)
     def take(account: str) -> None:
         """Take."""
@@ -470,7 +470,7 @@ _looks_far.lookback = -1  # type: ignore[attr-defined]
         ({"prompt": "p", "name": "Bad Name"}, "Agent name 'Bad Name'"),
     ],
 )
-def test_an_agent_that_cannot_work_is_a_named_problem(registry: Registry, options: Any, text: str) -> None:  # noqa: ANN401
+def test_an_agent_that_cannot_work_is_a_named_problem(registry: Registry, options: Any, text: str) -> None:
     @agent(**options)
     class Desk:
         pass

@@ -45,7 +45,7 @@ OPEN: dict[str, set[str]] = {
 }
 
 
-def full_row(model: type[models.Model], number: int = 1, **given: Any) -> models.Model:  # noqa: ANN401  any column's
+def full_row(model: type[models.Model], number: int = 1, **given: Any) -> models.Model:
     """An unsaved row, and the saved rows that it points to."""
     row = model(**given)
     for column in model._meta.concrete_fields:

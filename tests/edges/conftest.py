@@ -35,21 +35,21 @@ class Person:
         assert actor is not None
         return actor
 
-    def post(self, path: str, body: object = None, **headers: str) -> Any:  # noqa: ANN401  (the client's answer)
+    def post(self, path: str, body: object = None, **headers: str) -> Any:
         text = json.dumps(body) if body is not None else ""
         return self.client.generic("POST", path, text, content_type=JSON, headers=headers)
 
-    def patch(self, path: str, body: object) -> Any:  # noqa: ANN401  (the client's answer)
+    def patch(self, path: str, body: object) -> Any:
         return self.client.generic("PATCH", path, json.dumps(body), content_type=JSON)
 
-    def get(self, path: str, **headers: str) -> Any:  # noqa: ANN401  (the client's answer)
+    def get(self, path: str, **headers: str) -> Any:
         return self.client.get(path, headers=headers)
 
-    def delete(self, path: str) -> Any:  # noqa: ANN401  (the client's answer)
+    def delete(self, path: str) -> Any:
         return self.client.delete(path)
 
 
-def person(name: str, **fields: Any) -> Person:  # noqa: ANN401
+def person(name: str, **fields: Any) -> Person:
     user = User.objects.create_user(name, **fields)
     client = Client()
     client.force_login(user)
@@ -77,7 +77,7 @@ def make_desk() -> Iterator[MakeDesk]:
     with isolated_registry():
         changes: list[Any] = []
 
-        def make(script: Script = (), **settings: Any) -> ScriptedProvider:  # noqa: ANN401
+        def make(script: Script = (), **settings: Any) -> ScriptedProvider:
             provider = ScriptedProvider(script)
             change = override_settings(AGENT={"PROVIDERS": {"scripted": provider}, "DEFAULT_AGENT": "desk", **settings})
             change.enable()
@@ -111,5 +111,5 @@ def events_of(stream: bytes) -> list[tuple[str, int | None, Any]]:
     return events
 
 
-def body_of(response: Any) -> bytes:  # noqa: ANN401  (the client's answer)
+def body_of(response: Any) -> bytes:
     return b"".join(response.streaming_content)

@@ -57,7 +57,7 @@ def chat(server: Server, message: str, **headers: str) -> Stream:
     return Stream(server, "POST", "/agent/chat", {"message": message}, **headers)
 
 
-def ask(server: Server, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:  # noqa: ANN401
+def ask(server: Server, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
     with contextlib.closing(server.connect()) as connected:
         chunked = "Transfer-Encoding" in headers
         connected.request(method, path, body, {**JSON, **basic("alice"), **headers}, encode_chunked=chunked)

@@ -30,7 +30,7 @@ def scope(user: object = None, **headers: str) -> dict[str, Any]:
     return {"type": "websocket", "user": user if user is not None else AnonymousUser(), "headers": named}
 
 
-def request(user: object = None, **headers: str) -> Any:  # noqa: ANN401  (a request with a user)
+def request(user: object = None, **headers: str) -> Any:
     made = RequestFactory().get("/", headers={name.replace("_", "-"): value for name, value in headers.items()})
     made.user = user if user is not None else AnonymousUser()  # type: ignore[assignment]
     return made

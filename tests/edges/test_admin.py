@@ -84,7 +84,7 @@ def page_of(row: models.Model, act: str = "change") -> str:
     return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_{act}", args=[row.pk])
 
 
-def body(client: Client, url: str, **query: Any) -> str:  # noqa: ANN401  what a query string can say
+def body(client: Client, url: str, **query: Any) -> str:
     response = client.get(url, query)
     assert response.status_code == 200, f"{url} answered {response.status_code}"
     return response.content.decode()

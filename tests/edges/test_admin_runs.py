@@ -41,8 +41,8 @@ SignIn = Callable[..., Client]
 
 
 @pytest.fixture
-def runner(settings: Any) -> Iterator[HeldRunner]:  # noqa: ANN401
-    def script(request: Any) -> ScriptedReply:  # noqa: ANN401
+def runner(settings: Any) -> Iterator[HeldRunner]:
+    def script(request: Any) -> ScriptedReply:
         if request.messages[-1].tool_results:
             return ScriptedReply(f"Done. {SECRET}", model_id="model-a")
         calls = [call("look_up", "a", word=SECRET), call("look_up", "b", word="bad")]
@@ -91,7 +91,7 @@ def answered() -> Run:
     return Run.objects.get(pk=run_id)
 
 
-def made(number: int = 1, **fields: Any) -> Run:  # noqa: ANN401
+def made(number: int = 1, **fields: Any) -> Run:
     now = timezone.now()
     given: dict[str, Any] = {
         "id": f"run-{number}",

@@ -58,7 +58,7 @@ def only_north(request: object) -> list[str]:
 
 
 @pytest.fixture
-def scoped(settings: Any) -> Client:  # noqa: ANN401
+def scoped(settings: Any) -> Client:
     settings.AGENT = {"CONSOLE_SCOPE": f"{__name__}.only_north"}
     client = Client()
     client.force_login(User.objects.create_superuser("north"))

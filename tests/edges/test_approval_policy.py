@@ -23,7 +23,7 @@ class Nothing(BaseModel):
     pass
 
 
-def declared(registry: Registry, **options: Any) -> ToolDefinition:  # noqa: ANN401 - the decorator's own
+def declared(registry: Registry, **options: Any) -> ToolDefinition:
     members = {"__doc__": "Opens the vault.", "execute": lambda self: None}
     tool(name="vault", kind="action", **options)(type("Vault", (Tool,), members))
     found = registry.tool("vault")
@@ -31,7 +31,7 @@ def declared(registry: Registry, **options: Any) -> ToolDefinition:  # noqa: ANN
     return found
 
 
-def asked(**options: Any) -> Requirement:  # noqa: ANN401
+def asked(**options: Any) -> Requirement:
     with isolated_registry() as registry:
         thread = ApprovalThread(id="t", owner=ANA, run_id="r", agent_name=None)
         return POLICY.requirement_for(declared(registry, **options), Nothing(), Actor("ana"), thread)

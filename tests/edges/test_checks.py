@@ -32,7 +32,7 @@ def ours(*, deploy: bool = False) -> list[checks.CheckMessage]:
     return [message for check in own for message in check(app_configs=None, databases=None)]
 
 
-def told(wanted: str, *, deploy: bool = False, **settings: Any) -> str:  # noqa: ANN401 - any setting
+def told(wanted: str, *, deploy: bool = False, **settings: Any) -> str:
     """What that check says under these settings, with a provider; nothing else of ours may speak."""
     settings = {"PROVIDERS": {"scripted": ScriptedProvider([])}, **settings}
     with override_settings(AGENT=settings):
@@ -49,7 +49,7 @@ def without(*names: str) -> type[OrmStore]:
     return type("Lesser", (OrmStore,), {"capabilities": frozenset(CAPABILITIES) - {*names}})
 
 
-def vault(**options: Any) -> None:  # noqa: ANN401 - the decorator's own
+def vault(**options: Any) -> None:
     tool(name="vault", kind="action", **options)(
         type("Vault", (Tool,), {"__doc__": "Opens the vault.", "execute": lambda self: None})
     )
@@ -200,7 +200,7 @@ def test_e026_wants_somebody_who_knows_who_that_is_now() -> None:
 
 
 @pytest.mark.parametrize("bound", [0, -3, 1.5, True])
-def test_e030_names_bounds_that_bound_nothing(registry: Registry, bound: Any) -> None:  # noqa: ANN401
+def test_e030_names_bounds_that_bound_nothing(registry: Registry, bound: Any) -> None:
     assert f'AGENT["HISTORY"]: max_tokens is {bound!r}' in told("agent.E030", HISTORY={"max_tokens": bound})
     assert 'AGENT["HISTORY_POLICY"]: max' in told("agent.E030", HISTORY_POLICY=window_history(bound))
     agent(name="desk", prompt="p", history=History(max_messages=bound))(type("Desk", (), {}))
@@ -360,7 +360,7 @@ def test_w023_names_an_action_that_asks_nobody(registry: Registry) -> None:
 
 @pytest.mark.parametrize("seconds", [0, -1, 0.0001, 10**12, float("nan"), float("inf"), "1h", True])
 @pytest.mark.parametrize("key", ["APPROVAL_TTL_SECONDS", "ASK_TTL_SECONDS"])
-def test_e010_a_time_for_deciding_that_never_ends_is_refused(key: str, seconds: Any) -> None:  # noqa: ANN401
+def test_e010_a_time_for_deciding_that_never_ends_is_refused(key: str, seconds: Any) -> None:
     assert f"AGENT['{key}']: must be a number of seconds from 0.001" in told("agent.E010", **{key: seconds})
 
 

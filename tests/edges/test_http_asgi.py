@@ -25,7 +25,7 @@ OTHERS = 4  # the frames' writer, the listener, the upkeep, what looks for outco
 
 
 @pytest.fixture(scope="module", params=["daphne", "uvicorn"])
-def server(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any) -> Iterator[Server]:  # noqa: ANN401
+def server(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any) -> Iterator[Server]:
     with django_db_blocker.unblock(), serve(request.param) as served:
         connection.close()
         yield served

@@ -42,11 +42,11 @@ def taking(make_desk: MakeDesk) -> None:
     make_desk(["Seen.", "Seen again."], ATTACHMENTS={"MAX_BYTES": MOST, "TYPES": types})
 
 
-def upload(person: Person, content: bytes = PNG, name: str = "lamp.png") -> Any:  # noqa: ANN401
+def upload(person: Person, content: bytes = PNG, name: str = "lamp.png") -> Any:
     return person.client.post("/agent/attachments", {"file": SimpleUploadedFile(name, content, "image/png")})
 
 
-def put(person: Person, media_id: str, content: bytes, span: str | None = None) -> Any:  # noqa: ANN401
+def put(person: Person, media_id: str, content: bytes, span: str | None = None) -> Any:
     headers = {"Content-Range": span} if span else {}
     return person.client.put(f"{UPLOADS}/{media_id}", content, content_type="application/octet-stream", headers=headers)
 
@@ -59,7 +59,7 @@ def begin(person: Person, size: int, kind: str = "image/png") -> str:
     return str(told["mediaId"])
 
 
-def code(answer: Any) -> tuple[int, str]:  # noqa: ANN401
+def code(answer: Any) -> tuple[int, str]:
     return answer.status_code, answer.json()["code"]
 
 

@@ -52,7 +52,7 @@ def token_of(client: Client) -> str:
     return "a" * 32
 
 
-def error(response: Any) -> tuple[int, str | None]:  # noqa: ANN401  (the test client's answer)
+def error(response: Any) -> tuple[int, str | None]:
     assert response["Content-Type"] == JSON
     body = response.json()
     assert set(body) <= {"message", "code", "fields", "period"}
@@ -83,7 +83,7 @@ def test_wrong_credentials_are_401_not_403(client: Client, alice: User) -> None:
     assert error(client.get("/echo", headers=basic(password="wrong"))) == (401, "not_authenticated")
 
 
-def test_groups_cost_one_query(browser: Client, django_assert_num_queries: Any) -> None:  # noqa: ANN401
+def test_groups_cost_one_query(browser: Client, django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(3):  # session, user, groups
         browser.get("/echo")
 
@@ -291,7 +291,7 @@ NESTED = "[" * 100_000
         ('{"message": "' + "x" * ((1 << 20) - 20) + '"}', JSON, (200, None)),
     ],
 )
-def test_a_body_is_bounded_json_or_refused(alice: User, body: Any, kind: str, expected: tuple[int, str]) -> None:  # noqa: ANN401
+def test_a_body_is_bounded_json_or_refused(alice: User, body: Any, kind: str, expected: tuple[int, str]) -> None:
     response = Client().generic("POST", "/echo", body, content_type=kind, headers=basic())
     if expected[0] == 200:
         assert response.status_code == 200

@@ -24,11 +24,11 @@ STREAM_HEADERS = {
 LOOK_UP = [ScriptedReply(calls=[call("look_up_order", number=1042)]), "It was sent."]
 
 
-def send(person: Person, message: str = "Where is order 1042?", **fields: Any) -> Any:  # noqa: ANN401
+def send(person: Person, message: str = "Where is order 1042?", **fields: Any) -> Any:
     return person.post("/agent/chat", {"message": message, **fields})
 
 
-def error(response: Any) -> tuple[int, str | None]:  # noqa: ANN401
+def error(response: Any) -> tuple[int, str | None]:
     return response.status_code, response.json().get("code")
 
 

@@ -42,7 +42,7 @@ class Parked:
         return dict(card)
 
 
-def script(request: Any) -> ScriptedReply:  # noqa: ANN401
+def script(request: Any) -> ScriptedReply:
     if request.messages[-1].tool_results:
         return ScriptedReply("Done.")
     return ScriptedReply(calls=[call("close", "c", account="a")])
@@ -76,7 +76,7 @@ def lead(parked: Parked, stranger: Person) -> Person:
     return stranger
 
 
-def error(response: Any) -> tuple[int, str | None]:  # noqa: ANN401
+def error(response: Any) -> tuple[int, str | None]:
     return response.status_code, response.json().get("code")
 
 
@@ -203,7 +203,7 @@ def question(request: pytest.FixtureRequest, owner: Person) -> Iterator[Parked]:
     """A question of the model in its answer, and one that the agent puts before it."""
     intake = {"preamble": "One thing.", "questions": [SIZE]} if request.param == "first" else None
 
-    def asking(request: Any) -> ScriptedReply:  # noqa: ANN401
+    def asking(request: Any) -> ScriptedReply:
         if request.messages[-1].tool_results:
             return ScriptedReply("Done.")
         return ScriptedReply(calls=[call("ask", "q", questions=[SIZE])])

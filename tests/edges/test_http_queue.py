@@ -36,7 +36,7 @@ def thread_id(make_desk: MakeDesk, held: HeldRunner, owner: Person) -> str:
     return str(started)
 
 
-def send(who: Person, thread_id: str, message: str, **fields: Any) -> Any:  # noqa: ANN401  (the client's answer)
+def send(who: Person, thread_id: str, message: str, **fields: Any) -> Any:
     return who.post("/agent/chat", {"message": message, "threadId": thread_id, **fields})
 
 
@@ -61,7 +61,7 @@ def holder(thread_id: str) -> str:
     return run_id
 
 
-def error(response: Any) -> tuple[int, str | None]:  # noqa: ANN401  (the client's answer)
+def error(response: Any) -> tuple[int, str | None]:
     return response.status_code, response.json().get("code")
 
 

@@ -23,7 +23,7 @@ SUMMARY = {
 }
 
 
-def thread_of(actor: Actor, *said: tuple[str, str], **fields: Any) -> str:  # noqa: ANN401
+def thread_of(actor: Actor, *said: tuple[str, str], **fields: Any) -> str:
     store = get_store()
     thread_id = store.create_thread(actor=actor, **fields).id
     for role, content in said:
@@ -35,7 +35,7 @@ def message_ids(thread_id: str) -> list[str]:
     return list(Message.objects.filter(thread_id=thread_id).order_by("seq").values_list("pk", flat=True))
 
 
-def error(response: Any) -> tuple[int, str | None]:  # noqa: ANN401
+def error(response: Any) -> tuple[int, str | None]:
     return response.status_code, response.json().get("code")
 
 
@@ -152,7 +152,7 @@ def test_a_patch_sets_clears_and_leaves_alone(make_desk: MakeDesk, owner: Person
 def test_a_patch_that_is_refused_changes_nothing(
     make_desk: MakeDesk,
     owner: Person,
-    body: Any,  # noqa: ANN401
+    body: Any,
     expected: tuple[int, str],
 ) -> None:
     make_desk()

@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.once, pytest.mark.needs_nginx, pytest.mark.django_db(t
 
 
 @pytest.fixture(scope="module")
-def proxied(django_db_setup: None, django_db_blocker: Any) -> Iterator[Server]:  # noqa: ANN401
+def proxied(django_db_setup: None, django_db_blocker: Any) -> Iterator[Server]:
     """The site as it is reached through nginx."""
     with django_db_blocker.unblock(), serve("daphne") as served, nginx_before(served.port) as port:
         connection.close()

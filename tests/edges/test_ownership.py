@@ -106,7 +106,7 @@ class Stage:
 
     ids: dict[str, str]
 
-    def filled(self, value: Any) -> Any:  # noqa: ANN401  (JSON)
+    def filled(self, value: Any) -> Any:
         text = json.dumps(value)
         for name, one in self.ids.items():
             text = text.replace(f"{{{name}}}", one)
@@ -124,7 +124,7 @@ class Stage:
         return int(answer.status_code)
 
 
-def reply(request: Any) -> ScriptedReply:  # noqa: ANN401
+def reply(request: Any) -> ScriptedReply:
     said = request.messages[-1]
     if said.tool_results:
         return ScriptedReply("Done.")

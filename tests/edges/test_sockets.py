@@ -26,7 +26,7 @@ Ring = Callable[..., AbstractContextManager[Phone]]
 
 
 @pytest.fixture(scope="module", params=["daphne", "uvicorn"])
-def server(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any) -> Iterator[Server]:  # noqa: ANN401
+def server(request: pytest.FixtureRequest, django_db_setup: None, django_db_blocker: Any) -> Iterator[Server]:
     with django_db_blocker.unblock(), serve(request.param) as served:
         connection.close()
         yield served
@@ -49,7 +49,7 @@ def bob(alice: User) -> User:
 def ring(server: Server, alice: User) -> Ring:
     session = session_of(alice)
 
-    def ring(**how: Any) -> AbstractContextManager[Phone]:  # noqa: ANN401
+    def ring(**how: Any) -> AbstractContextManager[Phone]:
         return phone(server, how.pop("session", session), **how)
 
     return ring

@@ -27,7 +27,7 @@ class Acting:
     asked: list[str] = field(default_factory=list)  # phases of preflights
     preflight: Callable[[int, str], Preflight] = field(default=lambda number, phase: ready())
 
-    def site(self, *calls: ReplyCall, then: str = "Done.", **settings: Any) -> Site:  # noqa: ANN401
+    def site(self, *calls: ReplyCall, then: str = "Done.", **settings: Any) -> Site:
         """A model that asks for these calls in one step and says `then` to their results."""
 
         def script(request: ModelRequest) -> ScriptedReply:
@@ -37,7 +37,7 @@ class Acting:
 
         return self.make(script, **settings)
 
-    def declare(self, **options: Any) -> None:  # noqa: ANN401
+    def declare(self, **options: Any) -> None:
         """The actions `cancel` and `refund` with these options, and a read."""
         acting = self
         confirm = Confirm("Cancel order {number}", "Cancel", "For good.")
@@ -56,7 +56,7 @@ class Acting:
 
             kind = "action"
 
-            def preflight(self, input: Any, ctx: ToolContext, phase: str) -> Preflight:  # noqa: A002, ANN401
+            def preflight(self, input: Any, ctx: ToolContext, phase: str) -> Preflight:  # noqa: A002
                 acting.asked.append(phase)
                 return acting.preflight(input.number, phase)
 

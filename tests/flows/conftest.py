@@ -35,13 +35,13 @@ class Site:
     provider: ScriptedProvider
     store: AgentStore = field(default_factory=get_store)
 
-    def send(self, message: str | None = "Hello", *, actor: Actor = ALICE, **fields: Any) -> Admitted:  # noqa: ANN401
+    def send(self, message: str | None = "Hello", *, actor: Actor = ALICE, **fields: Any) -> Admitted:
         return chat(actor, Send(message=message, **fields))
 
-    def submit(self, message: str | None = "And then?", *, actor: Actor = ALICE, **fields: Any) -> Outcome:  # noqa: ANN401
+    def submit(self, message: str | None = "And then?", *, actor: Actor = ALICE, **fields: Any) -> Outcome:
         return submit(actor, Send(message=message, **fields))
 
-    def wait(self, message: str, thread_id: str, **fields: Any) -> Queued:  # noqa: ANN401
+    def wait(self, message: str, thread_id: str, **fields: Any) -> Queued:
         """Send a message that has to wait."""
         outcome = self.submit(message, thread_id=thread_id, **fields)
         assert isinstance(outcome, Queued)
@@ -53,7 +53,7 @@ class Site:
     def drive(self, run_id: str, *, meanwhile: Callable[[Driver], object] | None = None) -> Run:
         return drive_run(run_id, meanwhile=meanwhile)
 
-    def turn(self, message: str | None = "Hello", **fields: Any) -> Run:  # noqa: ANN401
+    def turn(self, message: str | None = "Hello", **fields: Any) -> Run:
         return self.drive(self.send(message, **fields).run_id)
 
     def messages(self, thread_id: str) -> Sequence[Message]:
@@ -82,7 +82,7 @@ def site(transactional_db: None, runner: HeldRunner) -> Iterator[Callable[..., S
     with isolated_registry() as registry:
         overriding: list[Any] = []
 
-        def make(script: Script, **settings: Any) -> Site:  # noqa: ANN401
+        def make(script: Script, **settings: Any) -> Site:
             provider = ScriptedProvider(script)
             changed = override_settings(AGENT={"PROVIDERS": {"scripted": provider}, **settings})
             changed.enable()

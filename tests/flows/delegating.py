@@ -20,7 +20,7 @@ START = ScriptedReply(calls=[call("start_researcher", "start", task="Where is 7?
 Says = Answer | list[Answer] | Callable[[ModelRequest], Answer]
 
 
-def made(make: MakeSite, says: Mapping[str, Says], **settings: Any) -> Site:  # noqa: ANN401
+def made(make: MakeSite, says: Mapping[str, Says], **settings: Any) -> Site:
     """The site; `says` holds by the name of an agent what it answers, a list one entry a model call."""
     spoken = {name: list(answers) if isinstance(answers, list) else answers for name, answers in says.items()}
 

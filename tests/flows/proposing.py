@@ -39,7 +39,7 @@ class Desk:
     fails_with: Exception | None = None
     holds: threading.Event | None = None  # a refund waits for it
 
-    def asked(self, message: str = "refund order 1042", **fields: Any) -> tuple[Run, Proposal]:  # noqa: ANN401
+    def asked(self, message: str = "refund order 1042", **fields: Any) -> tuple[Run, Proposal]:
         """A turn that ends with a proposal."""
         run = self.site.turn(message, **fields)
         [found] = [one for one in proposals.page(run.actor, run.thread_id).items if one.asked.origin_run_id == run.id]
@@ -57,7 +57,7 @@ class Desk:
         return [message.content for message in self.site.messages(run.thread_id) if message.action_proposal_outcome]
 
 
-def run_async(call: Callable[..., Any], *args: object) -> Any:  # noqa: ANN401 - whatever is called
+def run_async(call: Callable[..., Any], *args: object) -> Any:
     try:
         return asyncio.run(call(*args))
     finally:
@@ -71,7 +71,7 @@ def scripted(request: ModelRequest) -> ScriptedReply:
     return ScriptedReply(calls=[call("refund_order", order=order, cents=500) for order in orders])
 
 
-def declare(desk: Desk, *, cents_type: type = int, **options: Any) -> None:  # noqa: ANN401 - options of a tool
+def declare(desk: Desk, *, cents_type: type = int, **options: Any) -> None:
     given: dict[str, Any] = {"kind": "action", "approver": "role:lead", "approval_mode": "independent", **options}
 
     def refund_order(ctx: ToolContext, order: int, cents: int) -> dict[str, int]:

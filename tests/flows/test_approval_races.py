@@ -27,7 +27,7 @@ DEADLINE = 20
 
 
 @pytest.fixture
-def acting(site: Any) -> Acting:  # noqa: ANN401 - the fixture of the package
+def acting(site: Any) -> Acting:
     return Acting(site)
 
 

@@ -32,7 +32,7 @@ from tests.flows.conftest import ALICE, Site
 
 
 @pytest.fixture
-def acting(site: Any) -> Acting:  # noqa: ANN401 - the fixture of the package
+def acting(site: Any) -> Acting:
     return Acting(site)
 
 
@@ -214,7 +214,7 @@ def test_an_action_that_nobody_has_to_decide_runs_at_once(acting: Acting) -> Non
     assert not desk.messages(run.thread_id)[1].approvals
 
 
-def refused(error: type[AgentError], actor: Actor, call: ToolCall, **fields: Any) -> None:  # noqa: ANN401
+def refused(error: type[AgentError], actor: Actor, call: ToolCall, **fields: Any) -> None:
     for decide in (approvals.approve, approvals.reject):
         with pytest.raises(error):
             decide(actor, call.id, **fields)
@@ -310,18 +310,18 @@ def test_a_remembered_approval_lets_the_next_call_pass_its_checks_alone(acting: 
 class Asks:
     """A policy that asks whom and when the test says."""
 
-    def __init__(self, *answers: Any) -> None:  # noqa: ANN401
+    def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
         self.told: list[tuple[str, int, str, str]] = []
 
-    def requirement_for(self, tool: Any, input: Any, actor: Actor, thread: ApprovalThread) -> Requirement:  # noqa: A002, ANN401
+    def requirement_for(self, tool: Any, input: Any, actor: Actor, thread: ApprovalThread) -> Requirement:  # noqa: A002
         self.told.append((tool.name, input.number, actor.ref, thread.owner.ref))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer  # type: ignore[no-any-return]
 
-    def can_decide(self, actor: Actor, approver: str, scope: Any) -> bool:  # noqa: ANN401
+    def can_decide(self, actor: Actor, approver: str, scope: Any) -> bool:
         return actor.ref == approver
 
 
@@ -409,7 +409,7 @@ def test_a_tool_without_a_confirmation_is_shown_by_its_name(acting: Acting) -> N
 )
 def test_the_preflight_is_asked_again_right_before_the_action(
     acting: Acting,
-    late: Any,  # noqa: ANN401
+    late: Any,
     status: str,
     kind: str,
 ) -> None:

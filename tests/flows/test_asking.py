@@ -29,10 +29,10 @@ Asks = Callable[..., Site]
 
 
 @pytest.fixture
-def asks(site: Any) -> Asks:  # noqa: ANN401 - the fixture of the package
+def asks(site: Any) -> Asks:
     """A site whose model asks these questions and then thanks."""
 
-    def make(*questions: dict[str, Any], allow: bool = True, **settings: Any) -> Site:  # noqa: ANN401
+    def make(*questions: dict[str, Any], allow: bool = True, **settings: Any) -> Site:
         agent(name="desk", prompt="p", tools=[], allow_ask=allow)(type("Desk", (), {}))
 
         def script(request: ModelRequest) -> ScriptedReply:
@@ -161,7 +161,7 @@ def test_an_agent_that_may_not_ask_has_no_such_tool(asks: Asks) -> None:
     assert 'There is no tool "ask"' in str(row.error)
 
 
-def test_only_a_question_is_answered(site: Any) -> None:  # noqa: ANN401 - the fixture of the package
+def test_only_a_question_is_answered(site: Any) -> None:
     acting = Acting(site)
     acting.declare()
     desk = acting.site(cancel_call())

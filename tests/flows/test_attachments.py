@@ -29,7 +29,7 @@ def staging() -> InMemoryStagingStore:
     return InMemoryStagingStore()
 
 
-def taking(staging: object, **more: Any) -> dict[str, Any]:  # noqa: ANN401
+def taking(staging: object, **more: Any) -> dict[str, Any]:
     return {"ATTACHMENTS": {"STORE": staging}, **more}
 
 
@@ -142,7 +142,7 @@ def test_a_sweep_deletes_nothing_that_it_is_not_sure_of(
 
 
 class PassesOverAges(InMemoryStagingStore):
-    def list(self, actor: Actor, **hints: Any) -> list[Attachment]:  # noqa: ANN401
+    def list(self, actor: Actor, **hints: Any) -> list[Attachment]:
         return list(super().list(actor))
 
 

@@ -111,7 +111,7 @@ def test_a_provider_that_raises_anything_at_all_fails_its_run(site: MakeSite, er
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, ValueError])
 def test_a_prompt_that_raises_anything_at_all_fails_its_run(site: MakeSite, error: type[BaseException]) -> None:
-    def prompt(_: Any) -> str:  # noqa: ANN401
+    def prompt(_: Any) -> str:
         raise error("now")
 
     desk = site(["Never."])

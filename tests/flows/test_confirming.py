@@ -38,10 +38,10 @@ class World:
     refuses: Exception | None = None
     breaks: Exception | None = None
 
-    def call(self, actor: Actor = ANA, name: str = "export", **arguments: Any) -> Any:  # noqa: ANN401 - JSON
+    def call(self, actor: Actor = ANA, name: str = "export", **arguments: Any) -> Any:
         return asyncio.run(call_confirmed(actor, name, arguments))
 
-    def again(self, seen: dict[str, Any], actor: Actor = ANA, **arguments: Any) -> Any:  # noqa: ANN401 - JSON
+    def again(self, seen: dict[str, Any], actor: Actor = ANA, **arguments: Any) -> Any:
         """The second call."""
         return self.call(actor, **arguments, confirm=True, confirmToken=seen["confirmToken"])
 
@@ -59,13 +59,13 @@ def world() -> Iterator[World]:
                 year: int
                 draft: bool = False
 
-            def prepare(self, input: Any, ctx: ToolContext) -> dict[str, int]:  # noqa: A002, ANN401
+            def prepare(self, input: Any, ctx: ToolContext) -> dict[str, int]:  # noqa: A002
                 made.prepared += 1
                 if made.refuses:
                     raise made.refuses
                 return {"orders": input.year - 2000}
 
-            async def commit(self, input: Any, ctx: ToolContext) -> int:  # noqa: A002, ANN401
+            async def commit(self, input: Any, ctx: ToolContext) -> int:  # noqa: A002
                 if made.breaks:
                     raise made.breaks
                 made.committed.append(input.year)

@@ -107,7 +107,7 @@ def test_a_child_that_is_over_before_its_parent_parks_is_not_waited_for(site: Ma
     # The worker dies between the commit that begins the child and the park.
     lapsed: list[str] = []
 
-    def die(driver: Any) -> None:  # noqa: ANN401
+    def die(driver: Any) -> None:
         lapsed.append(driver.run_id)
         driver.hand_over()
 
@@ -120,7 +120,7 @@ def test_a_child_that_is_over_before_its_parent_parks_is_not_waited_for(site: Ma
 
 
 @pytest.mark.parametrize("failure", [ModelError("No.", transient=False), ScriptedReply("")])
-def test_a_child_that_fails_is_a_failed_call_and_the_parent_goes_on(site: MakeSite, failure: Any) -> None:  # noqa: ANN401
+def test_a_child_that_fails_is_a_failed_call_and_the_parent_goes_on(site: MakeSite, failure: Any) -> None:
     desk = made(site, {"desk": [ASK, "I do not know."], "researcher": failure})
     parent = desk.turn()
     assert desk.drive(child_of(parent).id).status == "failed"

@@ -54,7 +54,7 @@ def erased(ref: str) -> str:
 def desk(site: MakeSite) -> Site:
     """Alice and Bea each have a turn with a tool call, said with the word."""
 
-    def say(request: Any) -> Any:  # noqa: ANN401
+    def say(request: Any) -> Any:
         last = request.messages[-1]
         return f"A {WORD}." if last.tool_results else ScriptedReply(calls=[call("find", what=WORD)])
 

@@ -258,7 +258,7 @@ def test_what_a_receiver_raises_is_logged_and_breaks_nothing(
 SHARED = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer"}
 
 
-def test_events_reach_other_processes_over_a_shared_layer(settings: Any, site: MakeSite, redis_url: str) -> None:  # noqa: ANN401
+def test_events_reach_other_processes_over_a_shared_layer(settings: Any, site: MakeSite, redis_url: str) -> None:
     settings.CHANNEL_LAYERS = {"default": {**SHARED, "CONFIG": {"hosts": [redis_url]}}}
     desk = site(["Hi."])
 
@@ -284,7 +284,7 @@ def test_events_reach_other_processes_over_a_shared_layer(settings: Any, site: M
 
 
 def test_a_layer_that_is_gone_costs_a_turn_nothing_and_the_log_one_line(
-    settings: Any,  # noqa: ANN401 - before `site`: what is set first is undone last
+    settings: Any,
     site: MakeSite,
     caplog: pytest.LogCaptureFixture,
 ) -> None:

@@ -52,7 +52,7 @@ def made(
     site: MakeSite,
     shape: Shape,
     settings: Mapping[str, Any] | None = None,
-    **declared: Any,  # noqa: ANN401
+    **declared: Any,
 ) -> tuple[Site, Player, Counter[str]]:
     player = Player(shape)
     desk = site([], PROVIDERS={"player": player}, DEFAULT_AGENT="desk", **(settings or shape.settings))

@@ -183,7 +183,7 @@ class Cut(OrmStore):
 
     cuts = 0
 
-    def record_steps(self, lease: RunLease, steps: Any, **more: Any) -> bool:  # noqa: ANN401
+    def record_steps(self, lease: RunLease, steps: Any, **more: Any) -> bool:
         if self.cuts and any(step.name.startswith("tool:") for step in steps):
             self.cuts -= 1
             raise OperationalError("server closed the connection unexpectedly")

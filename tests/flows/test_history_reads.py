@@ -217,7 +217,7 @@ class CountingStore(InMemoryStore):
         super().__init__()
         self.pages: list[tuple[int | None, int]] = []
 
-    def load_thread_for_turn(self, thread_id: str, **query: Any) -> Any:  # noqa: ANN401
+    def load_thread_for_turn(self, thread_id: str, **query: Any) -> Any:
         page = super().load_thread_for_turn(thread_id, **query)
         self.pages.append((query["message_limit"], len(page.messages) if page else 0))
         return page
@@ -249,7 +249,7 @@ def long_thread(store: InMemoryStore, count: int) -> str:
         (Halves(), None, [(None, 251)]),
     ],
 )
-def test_what_is_read(window: Any, summary: int | None, pages: list[tuple[int | None, int]]) -> None:  # noqa: ANN401
+def test_what_is_read(window: Any, summary: int | None, pages: list[tuple[int | None, int]]) -> None:
     store = CountingStore()
     thread_id = long_thread(store, 251)
     if summary is not None:

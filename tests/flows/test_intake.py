@@ -24,13 +24,13 @@ NAME = {"id": "name", "prompt": "Your name?"}
 MakeSite = Callable[..., Site]
 
 
-def desk_with(site: MakeSite, *replies: Any, when: str = "thread-start", **settings: Any) -> Site:  # noqa: ANN401
+def desk_with(site: MakeSite, *replies: Any, when: str = "thread-start", **settings: Any) -> Site:
     intake = {"preamble": "Two things first.", "when": when, "questions": [SIZE, NAME]}
     agent(name="desk", prompt="p", tools=[], intake=intake)(type("Desk", (), {}))
     return site(list(replies) or ["Hello, Ana."], **settings)
 
 
-def asked(desk: Site, **send: Any) -> tuple[str, str, str]:  # noqa: ANN401
+def asked(desk: Site, **send: Any) -> tuple[str, str, str]:
     """A turn that waits for its answers: the run, the thread and the call."""
     run = desk.turn(**send)
     assert run.status == "waiting", run.error_message
@@ -192,7 +192,7 @@ def _echoed(request: ModelRequest) -> ScriptedReply:
         ("Your name?", "intake: "),
     ],
 )
-def test_a_declaration_that_asks_nothing_sensible_is_refused(intake: Any, text: str) -> None:  # noqa: ANN401
+def test_a_declaration_that_asks_nothing_sensible_is_refused(intake: Any, text: str) -> None:
     with isolated_registry() as registry:
         agent(name="desk", prompt="p", intake=intake)(type("Desk", (), {}))
         assert text in "\n".join(registry.problems())

@@ -48,11 +48,11 @@ class Bench:
         return Journal(self.store, lease, opened)
 
 
-def never() -> Any:  # noqa: ANN401
+def never() -> Any:
     raise AssertionError("a recorded step is never run")
 
 
-def written(journal: Journal, value: Any) -> Any:  # noqa: ANN401
+def written(journal: Journal, value: Any) -> Any:
     with journal.unit() as unit:
         return unit.write("step", lambda: value)
 

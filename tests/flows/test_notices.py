@@ -92,7 +92,7 @@ def test_a_watcher_that_raises_is_logged_and_the_others_hear(site: MakeSite, cap
 
 
 @pytest.mark.once
-def test_a_notice_travels_to_and_from_other_processes(settings: Any, redis_url: str) -> None:  # noqa: ANN401
+def test_a_notice_travels_to_and_from_other_processes(settings: Any, redis_url: str) -> None:
     settings.CHANNEL_LAYERS = {"default": {**SHARED, "CONFIG": {"hosts": [redis_url]}}}
     heard: list[str] = []
 
@@ -128,7 +128,7 @@ def test_a_notice_travels_to_and_from_other_processes(settings: Any, redis_url: 
 
 @pytest.mark.once
 def test_a_layer_that_is_gone_keeps_nobody_from_watching(
-    settings: Any,  # noqa: ANN401
+    settings: Any,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     settings.CHANNEL_LAYERS = {"default": {**SHARED, "CONFIG": {"hosts": ["redis://127.0.0.1:1/0"]}}}

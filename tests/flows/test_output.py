@@ -45,7 +45,7 @@ def by_purpose(**answers: Answer | list[Answer]) -> Callable[[ModelRequest], Ans
     return script
 
 
-def declare(**options: Any) -> None:  # noqa: ANN401
+def declare(**options: Any) -> None:
     agent(name="desk", prompt="p", tools=[], **options)(type("Desk", (), {}))
 
 

@@ -21,7 +21,7 @@ from tests.flows.conftest import ALICE, Site
 MakeSite = Callable[..., Site]
 
 
-def declare(**options: Any) -> None:  # noqa: ANN401
+def declare(**options: Any) -> None:
     agent(name="desk", prompt="Help.", **{"tools": [], **options})(type("Desk", (), {}))
 
 
@@ -121,7 +121,7 @@ def test_every_model_call_has_its_own_derived_prompt(site: MakeSite) -> None:
 )
 def test_an_input_processor_that_breaks_its_promise_fails_the_run_before_anything_is_paid(
     site: MakeSite,
-    bad: Any,  # noqa: ANN401
+    bad: Any,
 ) -> None:
     desk = site(["Never."])
     declare(input_processors=[bad])
@@ -245,7 +245,7 @@ def test_structured_text_and_follow_ups_are_judged_too(site: MakeSite) -> None:
 )
 def test_an_output_processor_that_breaks_its_promise_fails_the_run_and_shows_nothing(
     site: MakeSite,
-    bad: Any,  # noqa: ANN401
+    bad: Any,
 ) -> None:
     desk = site(["The secret."])
     declare(output_processors=[bad])

@@ -51,7 +51,7 @@ def status_of(made: Desk, proposal_id: str) -> str:
 
 @pytest.fixture
 def desk(site: Callable[..., Site]) -> Callable[..., Desk]:
-    def make(**settings: Any) -> Desk:  # noqa: ANN401
+    def make(**settings: Any) -> Desk:
         made = Desk(site(scripted, **{**SETTINGS, **settings}))
         declare(made)
         return made

@@ -25,7 +25,7 @@ MakeDesk = Callable[..., Desk]
 
 @pytest.fixture
 def desk(site: Callable[..., Site]) -> MakeDesk:
-    def make(settings: dict[str, Any] | None = None, **options: Any) -> Desk:  # noqa: ANN401 - options of the tool
+    def make(settings: dict[str, Any] | None = None, **options: Any) -> Desk:
         made = Desk(site(scripted, **{**SETTINGS, **(settings or {})}))
         declare(made, **options)
         return made
@@ -57,7 +57,7 @@ def test_the_proposal_says_everything_that_was_asked(desk: MakeDesk) -> None:
     assert (call.status, call.proposal_id) == ("proposed", proposal.id)
 
 
-def desk_call(call_id: str) -> Any:  # noqa: ANN401 - a stored call
+def desk_call(call_id: str) -> Any:
     return get_store().get_tool_call(call_id)
 
 

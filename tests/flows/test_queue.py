@@ -546,7 +546,7 @@ def test_an_interrupt_on_an_idle_thread_starts_the_message(site: MakeSite) -> No
 
 
 class KeepsNoFlag(OrmStore):
-    def update_queued_message(self, message_id: str, patch: Any) -> Any:  # noqa: ANN401
+    def update_queued_message(self, message_id: str, patch: Any) -> Any:
         return self.get_queued_message(message_id)
 
 

@@ -338,7 +338,7 @@ class Typing(RuleBasedStateMachine):
     def _waiting(self, one: Conversation, place: int) -> str | None:
         return one.waits[place] if place < len(one.waits) else None
 
-    def _messages(self, one: Conversation) -> Any:  # noqa: ANN401 - messages
+    def _messages(self, one: Conversation) -> Any:
         detail = self.store.get_thread(one.id)
         return detail.messages if detail else ()
 

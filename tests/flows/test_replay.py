@@ -57,14 +57,14 @@ class MortalStore(OrmStore):
             if self._units == self.dies_at and self.after_commit:
                 raise Killed
 
-    def atomic(self) -> Any:  # noqa: ANN401
+    def atomic(self) -> Any:
         return self._dying() if self.dies_at is not None else super().atomic()
 
-    def record_steps(self, *args: Any, **kwargs: Any) -> bool:  # noqa: ANN401
+    def record_steps(self, *args: Any, **kwargs: Any) -> bool:
         self._wrote = True
         return super().record_steps(*args, **kwargs)
 
-    def record_run_end(self, *args: Any, **kwargs: Any) -> bool:  # noqa: ANN401
+    def record_run_end(self, *args: Any, **kwargs: Any) -> bool:
         self._wrote = True
         return super().record_run_end(*args, **kwargs)
 
@@ -95,7 +95,7 @@ def shop(site: MakeSite) -> None:
 
 
 def play(site: MakeSite, dies_at: int | None, *, after_commit: bool = False) -> tuple[End, Site, str]:
-    def script(request: Any) -> ScriptedReply:  # noqa: ANN401
+    def script(request: Any) -> ScriptedReply:
         if request.messages[-1].tool_results:
             return ScriptedReply("One is here, the other is lost.")
         calls = [call("look", "a", number=1), call("look", "b", number=13)]

@@ -63,7 +63,7 @@ class Summaries:
         return answer  # type: ignore[no-any-return]
 
 
-def declare(declared: History | HistoryPolicy, prompt: Any = "You help.") -> HistoryPolicy:  # noqa: ANN401
+def declare(declared: History | HistoryPolicy, prompt: Any = "You help.") -> HistoryPolicy:
     agent(name="shop", history=declared, prompt=prompt)(type("Shop", (), {}))
     return as_policy(declared)
 
@@ -224,7 +224,7 @@ def test_a_failing_summarizer_does_not_stop_the_turn(
 def test_a_model_that_fails_as_summarizer_is_tried_again_and_paid_for(site: MakeSite) -> None:
     answers: list[Any] = [ScriptedReply("half", error=ModelError(transient=True)), ModelError("no")]
 
-    def script(request: ModelRequest) -> Any:  # noqa: ANN401
+    def script(request: ModelRequest) -> Any:
         return answers.pop(0) if request.purpose == SUMMARY else "Yes."
 
     desk = site(script)
@@ -342,7 +342,7 @@ def test_a_cancel_breaks_the_summary_off(site: MakeSite) -> None:
     thread_id = talk(desk, 1)
     admitted = desk.send("second", thread_id=thread_id)
 
-    async def when_begun(driver: Any) -> None:  # noqa: ANN401
+    async def when_begun(driver: Any) -> None:
         await begun.wait()
         driver.cancel()
 
@@ -400,7 +400,7 @@ def test_a_worker_that_dies_while_it_summarizes_is_followed_by_one_that_asks_aga
 def test_a_recorded_summary_is_read_back_and_not_asked_for_again(site: MakeSite) -> None:
     deaths = [Killed()]
 
-    def script(request: ModelRequest) -> Any:  # noqa: ANN401
+    def script(request: ModelRequest) -> Any:
         return deaths.pop() if deaths and request.messages[-1].content == "second" else model(request)
 
     desk, summaries = site(script), Summaries()
@@ -557,7 +557,7 @@ def test_an_older_run_without_a_summary_stays_without_one(site: MakeSite) -> Non
 def test_a_conversation_that_is_too_long_for_the_model_is_shortened_once(site: MakeSite) -> None:
     sizes: list[int] = []
 
-    def script(request: ModelRequest) -> Any:  # noqa: ANN401
+    def script(request: ModelRequest) -> Any:
         sizes.append(sum(len(message.content) for message in request.messages))
         if sizes[-1] > 400:
             return ModelError("The conversation is too long for the model.", status=400, too_long=True)
@@ -594,7 +594,7 @@ def test_what_cannot_be_shortened_fails_with_the_models_sentence(site: MakeSite)
 
 
 def test_a_summary_that_is_too_long_for_its_model_is_asked_for_with_less(site: MakeSite) -> None:
-    def script(request: ModelRequest) -> Any:  # noqa: ANN401
+    def script(request: ModelRequest) -> Any:
         if request.purpose == SUMMARY and len(request.messages[0].content) > 1500:
             return ModelError(too_long=True)
         return model(request)

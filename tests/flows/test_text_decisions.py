@@ -27,7 +27,7 @@ MakeDesk = Callable[..., Desk]
 
 @pytest.fixture
 def desk(site: Callable[..., Site]) -> MakeDesk:
-    def make(settings: dict[str, Any] | None = None, **options: Any) -> Desk:  # noqa: ANN401 - options of the tool
+    def make(settings: dict[str, Any] | None = None, **options: Any) -> Desk:
         made = Desk(site(scripted, **{**SETTINGS, **(settings or {})}))
         declare(made, **{"approver": "requester", **options})
         return made
@@ -35,11 +35,11 @@ def desk(site: Callable[..., Site]) -> MakeDesk:
     return make
 
 
-def say(run: Run, text: str, *, actor: Actor = ALICE, **fields: Any) -> Any:  # noqa: ANN401 - any outcome
+def say(run: Run, text: str, *, actor: Actor = ALICE, **fields: Any) -> Any:
     return submit(actor, Send(message=text, thread_id=run.thread_id, **fields))
 
 
-def decided(run: Run, text: str, **fields: Any) -> Decided:  # noqa: ANN401 - fields of a send
+def decided(run: Run, text: str, **fields: Any) -> Decided:
     outcome = say(run, text, **fields)
     assert isinstance(outcome, Decided), outcome
     return outcome

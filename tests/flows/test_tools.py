@@ -43,17 +43,17 @@ def registry() -> Iterator[Registry]:
     close_threads()
 
 
-def desk(**options: Any) -> None:  # noqa: ANN401 - the decorator's own
+def desk(**options: Any) -> None:
     agent(name="desk", prompt="You help.", **{"tools": "*", **options})(type("Desk", (), {}))
 
 
-async def offered(registry: Registry, actor: Actor = ALICE, **told: Any) -> tuple[Offered, ...]:  # noqa: ANN401
+async def offered(registry: Registry, actor: Actor = ALICE, **told: Any) -> tuple[Offered, ...]:
     definition = registry.agent("desk")
     assert definition is not None
     return await offer(definition, ctx=OfferContext(actor=actor, agent_name="desk", **told))
 
 
-def names(registry: Registry, actor: Actor = ALICE, **told: Any) -> list[str]:  # noqa: ANN401
+def names(registry: Registry, actor: Actor = ALICE, **told: Any) -> list[str]:
     return [each.spec.name for each in asyncio.run(offered(registry, actor, **told))]
 
 
@@ -77,7 +77,7 @@ async def started(
     name: str,
     emit: Callable[[Frame], None] = lambda _: None,
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    **arguments: Any,  # noqa: ANN401 - a tool's own
+    **arguments: Any,
 ) -> ToolResult:
     definition = registry.tool(name)
     assert definition is not None, registry.problems()
@@ -85,14 +85,14 @@ async def started(
         return await execute(definition, definition.parse(arguments), context(emit), pause=pause)
 
 
-def run(registry: Registry, name: str, **options: Any) -> ToolResult:  # noqa: ANN401
+def run(registry: Registry, name: str, **options: Any) -> ToolResult:
     return asyncio.run(started(registry, name, **options))
 
 
 # ---- offered -------------------------------------------------------------------------------------------------------
 
 
-def gated(**options: Any) -> None:  # noqa: ANN401 - the decorator's own
+def gated(**options: Any) -> None:
     @tool(**options)
     def gate(account: str) -> None:
         """A gated tool."""
@@ -246,7 +246,7 @@ def test_an_endless_or_unstorable_name_is_not_repeated_whole(registry: Registry)
 
 
 @pytest.mark.parametrize("raw", [{"__raw": "{"}, {}, {"account": 3, "x": 1}, None, [1], "text", {"account": {}}])
-def test_unlawful_arguments_are_refused_with_a_sentence(registry: Registry, raw: Any) -> None:  # noqa: ANN401
+def test_unlawful_arguments_are_refused_with_a_sentence(registry: Registry, raw: Any) -> None:
     gated()
     refused = admit(asyncio.run(offered(registry)), "gate", raw)
     assert isinstance(refused, Refused)
@@ -315,7 +315,7 @@ def test_what_json_cannot_hold_is_a_failure_with_a_sentence(registry: Registry, 
     assert len(result.error or "") < 300
 
 
-def _documented(body: Callable[..., object], name: str = "told") -> Any:  # noqa: ANN401 - a function with room
+def _documented(body: Callable[..., object], name: str = "told") -> Any:
     body.__doc__, body.__name__ = "Told.", name
     return body
 
@@ -544,7 +544,7 @@ def test_what_passes_by_itself_is_told_apart_on_every_database(error: Exception,
     assert is_transient(error) is transient
 
 
-def test_a_real_lock_is_transient(tmp_path: Any) -> None:  # noqa: ANN401 - pytest's own
+def test_a_real_lock_is_transient(tmp_path: Any) -> None:
     with (
         sqlite3.connect(tmp_path / "a.sqlite3", isolation_level=None) as one,
         sqlite3.connect(tmp_path / "a.sqlite3", isolation_level=None, timeout=0) as two,
@@ -614,7 +614,7 @@ def test_components_are_shown_when_they_are_emitted_and_the_last_of_each_is_kept
 
 
 def test_a_presentation_is_shown_beside_the_output(registry: Registry) -> None:
-    def present(given: Any, output: Any) -> Presentation:  # noqa: ANN401
+    def present(given: Any, output: Any) -> Presentation:
         return Presentation(f"{given.who} has {output}", [{"component": "card", "props": {"n": output}}])
 
     @tool(present=present)

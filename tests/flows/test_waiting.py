@@ -32,7 +32,7 @@ def held() -> tuple[int, int]:
     return threading.active_count(), sum(one.connection is not None for one in found)
 
 
-def test_runs_that_wait_hold_no_worker_no_thread_and_no_connection(site: Any) -> None:  # noqa: ANN401 - the package's
+def test_runs_that_wait_hold_no_worker_no_thread_and_no_connection(site: Any) -> None:
     acting = Acting(site)
     acting.declare()
     desk = acting.site(cancel_call())

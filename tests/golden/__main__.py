@@ -12,20 +12,20 @@ import django
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.settings")
 django.setup()  # what follows reads the settings
 
-from django.test import override_settings  # noqa: E402
+from django.test import override_settings
 
-from agent.domain.commands import AppendMessage  # noqa: E402
-from agent.domain.history import HistoryPolicyContext  # noqa: E402
-from agent.domain.runs import Run, Step  # noqa: E402
-from agent.flows import history  # noqa: E402
-from agent.flows.admission import chat  # noqa: E402
-from agent.flows.starts import Send  # noqa: E402
-from agent.registry import isolated_registry  # noqa: E402
-from agent.store.base import AgentStore  # noqa: E402
-from agent.testing.memory import InMemoryStore  # noqa: E402
-from agent.testing.turns import drive_run, held_runner  # noqa: E402
-from tests.golden.journals import ALICE, as_asked, as_message, decide, path_of  # noqa: E402
-from tests.golden.shapes import SHAPES, Player, Shape, declare  # noqa: E402
+from agent.domain.commands import AppendMessage
+from agent.domain.history import HistoryPolicyContext
+from agent.domain.runs import Run, Step
+from agent.flows import history
+from agent.flows.admission import chat
+from agent.flows.starts import Send
+from agent.registry import isolated_registry
+from agent.store.base import AgentStore
+from agent.testing.memory import InMemoryStore
+from agent.testing.turns import drive_run, held_runner
+from tests.golden.journals import ALICE, as_asked, as_message, decide, path_of
+from tests.golden.shapes import SHAPES, Player, Shape, declare
 
 
 def record(shape: Shape) -> dict[str, Any]:

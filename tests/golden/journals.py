@@ -154,7 +154,7 @@ class _Worker:
         run = {name: self._golden.run[name] for name in ("agent_name", "model_id", "persona")}
         return RunStart(prompt_hash=payload["promptHash"], **run)
 
-    def _rows(self, name: str, payload: Any) -> None:  # noqa: ANN401 - JSON
+    def _rows(self, name: str, payload: Any) -> None:
         if name == "run:prompt-stages":
             self._judged = "outputProcessors" in payload
         elif name.startswith(("history:", "process:", "structured:", "followups:")):

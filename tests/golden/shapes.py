@@ -41,7 +41,7 @@ def asks(*calls: ReplyCall, text: str = "") -> Reply:
     return Reply(text=text, tool_calls=calls, usage=USAGE, stop="tool_calls")
 
 
-def says(text: str, *, cost: str | None = None, **fields: Any) -> Reply:  # noqa: ANN401
+def says(text: str, *, cost: str | None = None, **fields: Any) -> Reply:
     reported = None if cost is None else Decimal(cost)
     return Reply(text=text, usage=replace(USAGE, reported_cost_usd=reported), **fields)
 
@@ -232,7 +232,7 @@ def declare(
         kind = "action"
         confirm = Confirm("Cancel order {number}", "Cancel")
 
-        def preflight(self, input: Any, ctx: ToolContext, phase: str) -> Preflight:  # noqa: A002, ANN401
+        def preflight(self, input: Any, ctx: ToolContext, phase: str) -> Preflight:  # noqa: A002
             if input.number == 0:
                 return denied("There is no order 0.")
             return completed({"cancelled": "before"}) if input.number == 1 else ready()

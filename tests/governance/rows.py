@@ -12,7 +12,7 @@ from agent.models import ModelPrice, Run, Thread, UsageEntry
 NOON = datetime(2026, 6, 15, 12, 0, tzinfo=UTC)
 
 
-def entry(at: datetime = NOON, **fields: Any) -> UsageEntry:  # noqa: ANN401  (any column)
+def entry(at: datetime = NOON, **fields: Any) -> UsageEntry:
     """A stored row: 100 tokens in, 10 out, 1,000 nanos by an estimate."""
     values: dict[str, Any] = {
         "thread_id": "thread-1",
@@ -31,7 +31,7 @@ def entry(at: datetime = NOON, **fields: Any) -> UsageEntry:  # noqa: ANN401  (a
     return UsageEntry.objects.create(**values)
 
 
-def run(at: datetime = NOON, **fields: Any) -> Run:  # noqa: ANN401  (any column)
+def run(at: datetime = NOON, **fields: Any) -> Run:
     """A stored run that completed a second after it began."""
     run_id = fields.pop("id", None) or new_id()
     values: dict[str, Any] = {
@@ -51,11 +51,11 @@ def run(at: datetime = NOON, **fields: Any) -> Run:  # noqa: ANN401  (any column
     return Run.objects.create(id=run_id, **(values | fields))
 
 
-def thread(at: datetime = NOON, **fields: Any) -> Thread:  # noqa: ANN401  (any column)
+def thread(at: datetime = NOON, **fields: Any) -> Thread:
     return Thread.objects.create(**({"actor_ref": "ana", "created_at": at, "updated_at": at} | fields))
 
 
-def price(model_id: str = "m", *, since: datetime = NOON - timedelta(days=900), **fields: Any) -> ModelPrice:  # noqa: ANN401
+def price(model_id: str = "m", *, since: datetime = NOON - timedelta(days=900), **fields: Any) -> ModelPrice:
     """A dollar a million tokens in, two out."""
     values: dict[str, Any] = {
         "input_per_million_nanos": 10**9,

@@ -62,7 +62,7 @@ def sample(db: None) -> None:
 
 
 @pytest.mark.parametrize("route", ROUTES)
-def test_each_answer_needs_its_permission_and_no_other(db: None, client: Any, route: str) -> None:  # noqa: ANN401
+def test_each_answer_needs_its_permission_and_no_other(db: None, client: Any, route: str) -> None:
     assert client.get(BASE + route).status_code == 401
     everything = {name for needed in ROUTES.values() for name in needed}
     needed = ROUTES[route]
@@ -254,7 +254,7 @@ def test_the_quota_of_anybody_is_told(db: None) -> None:
         assert finance.get(f"{BASE}quota").status_code == 400
 
 
-def test_every_route_is_documented_with_its_permission(db: None, settings: Any) -> None:  # noqa: ANN401
+def test_every_route_is_documented_with_its_permission(db: None, settings: Any) -> None:
     from drf_spectacular.generators import SchemaGenerator  # noqa: PLC0415
 
     found = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]

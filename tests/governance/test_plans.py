@@ -69,7 +69,7 @@ def test_a_page_is_cut_from_its_order_by_an_index(asked: Selection) -> None:
     assert unused == []
 
 
-def test_a_quota_is_summed_in_an_index(asked: Selection, settings: Any) -> None:  # noqa: ANN401  pytest-django's
+def test_a_quota_is_summed_in_an_index(asked: Selection, settings: Any) -> None:
     settings.AGENT = {**settings.AGENT, "QUOTA": {"day": {"usd": 5}, "month": {"usd": 50}}}
     assert any("agent_usage_quota_ix" in plan for plan in _plans(lambda: LedgerQuota().report(Actor("person-1"))))
 
@@ -89,7 +89,7 @@ def _plans(call: Callable[[], object]) -> Iterator[str]:
 def _recorded() -> Iterator[list[tuple[str, Any]]]:
     statements: list[tuple[str, Any]] = []
 
-    def record(execute: Callable[..., Any], sql: str, values: Any, many: bool, context: Any) -> Any:  # noqa: ANN401
+    def record(execute: Callable[..., Any], sql: str, values: Any, many: bool, context: Any) -> Any:
         if sql.startswith("SELECT"):
             statements.append((sql, values))
         return execute(sql, values, many, context)

@@ -225,6 +225,6 @@ def test_models_without_a_price_are_warned_of(db: None) -> None:
     assert "preview-5" in text.getvalue()
 
 
-def _price(model_id: str = "m", **fields: Any) -> NewPrice:  # noqa: ANN401  (any field)
+def _price(model_id: str = "m", **fields: Any) -> NewPrice:
     values: dict[str, Any] = {"input_per_million_nanos": 1, "output_per_million_nanos": 2}
     return NewPrice(model_id=model_id, **(values | fields))

@@ -129,7 +129,7 @@ def test_pages_hold_every_row_once_by_number_and_by_cursor(sample: None, query: 
     assert caught.value.code == "use_cursor"
 
 
-def key_of(row: Any) -> object:  # noqa: ANN401  (a row of any query)
+def key_of(row: Any) -> object:
     if isinstance(row, UsageRow):
         return row.id
     names = ("tool_call_id", "run_id", "id", "thread_id")

@@ -27,7 +27,7 @@ ANA = Actor("ana", roles=("sales",), tenant_ref="north")
 DOLLAR = 10**9
 
 
-def quota(**limits: Any) -> Any:  # noqa: ANN401  (a context of settings)
+def quota(**limits: Any) -> Any:
     return override_settings(AGENT={"QUOTA": limits})
 
 
@@ -57,7 +57,7 @@ def test_a_role_without_a_window_has_no_limit_in_it() -> None:
     assert [one.period for one in windows_for(limits, ANA)] == ["month"]
 
 
-def filled(used: int, *, limit: int = 100, open_runs: int = 0, **options: Any) -> Filled:  # noqa: ANN401
+def filled(used: int, *, limit: int = 100, open_runs: int = 0, **options: Any) -> Filled:
     return Filled(
         window=Window(period=options.pop("period", "day"), tokens=limit, **options),
         used=UsageTotals(requests=1, used_tokens=used),

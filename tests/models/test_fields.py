@@ -59,7 +59,7 @@ def refused(naming: str) -> Iterator[None]:
     assert list(info.value.fields) == [naming]
 
 
-def column(of: type[models.Model], name: str) -> Any:  # noqa: ANN401  a field of any kind
+def column(of: type[models.Model], name: str) -> Any:
     return of._meta.get_field(name)
 
 

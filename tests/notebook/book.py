@@ -127,6 +127,6 @@ def text(value: str | None) -> str | None:
     return None if value is None else clean_text(value)
 
 
-def own(value: Any) -> Any:  # noqa: ANN401 - any JSON
+def own(value: Any) -> Any:
     """The same JSON with nothing shared."""
     return None if value is None else json.loads(compact_json(value))

@@ -132,7 +132,7 @@ def _tokens(rows: Sequence[UsageEntry]) -> int:
     return sum(row.input_tokens + row.output_tokens for row in rows)
 
 
-def _stored(column: str, value: Any) -> Any:  # noqa: ANN401 - a column's value
+def _stored(column: str, value: Any) -> Any:
     if column == "model_id":
         return clean_cut(value, 128)
     if column in IDS:

@@ -61,7 +61,7 @@ class Messages(Threads):
     def set_message_follow_ups(self, message_id: str, items: list[str]) -> None:
         self._set(message_id, follow_ups=items)
 
-    def _set(self, message_id: str, **columns: Any) -> None:  # noqa: ANN401 - columns of a row
+    def _set(self, message_id: str, **columns: Any) -> None:
         row, stored = self.messages.get(message_id), {key: _stored(key, value) for key, value in columns.items()}
         if row is not None:
             self.messages[message_id] = replace(row, **stored)
@@ -94,7 +94,7 @@ class Messages(Threads):
         return [_shown(message) for message in said if message.run_id == run_id]
 
 
-def _stored(column: str, value: Any) -> Any:  # noqa: ANN401 - a column's value
+def _stored(column: str, value: Any) -> Any:
     if column in LISTS:
         return own(value) or None
     if column in OBJECTS:

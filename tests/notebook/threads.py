@@ -26,7 +26,7 @@ class Threads(Book):
         found = [message for message in self.messages.values() if message.thread_id == thread_id]
         return sorted(found, key=lambda message: message.seq)
 
-    def change(self, thread_id: str, **columns: Any) -> None:  # noqa: ANN401 - columns of a row
+    def change(self, thread_id: str, **columns: Any) -> None:
         """Change a live thread; nothing for another."""
         row = self.live(thread_id)
         if row is not None:

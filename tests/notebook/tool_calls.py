@@ -214,7 +214,7 @@ def _waits(call: ToolCall) -> bool:
     return call.status == "pending_approval" and call.decision is None
 
 
-def _stored(column: str, value: Any) -> Any:  # noqa: ANN401 - a column's value
+def _stored(column: str, value: Any) -> Any:
     if column in JSON:
         return own(value)
     if column in TEXTS:

@@ -55,7 +55,7 @@ class Visitor:
         assert answer.status == 200, answer.body
         return list(events(answer.body.decode()))
 
-    def read(self, path: str) -> Any:  # noqa: ANN401 - whatever the body holds
+    def read(self, path: str) -> Any:
         answer = self.request("GET", path)
         assert answer.status == 200, answer.body
         return answer.json

@@ -16,17 +16,17 @@ import django
 os.environ["DJANGO_SETTINGS_MODULE"] = "tests.people.settings"
 django.setup()
 
-from channels.testing import WebsocketCommunicator  # noqa: E402
-from django.conf import settings  # noqa: E402
-from django.core.management import call_command  # noqa: E402
-from django.test import Client, override_settings  # noqa: E402
+from channels.testing import WebsocketCommunicator
+from django.conf import settings
+from django.core.management import call_command
+from django.test import Client, override_settings
 
-from agent.actors import ANONYMOUS_COOKIE, DjangoBackgroundResolver  # noqa: E402
-from agent.db import close_threads  # noqa: E402
-from agent.flows import dispatch  # noqa: E402
-from agent.models import Run, Thread  # noqa: E402
-from agent.routing import websocket_application  # noqa: E402
-from tests.people.models import Person  # noqa: E402
+from agent.actors import ANONYMOUS_COOKIE, DjangoBackgroundResolver
+from agent.db import close_threads
+from agent.flows import dispatch
+from agent.models import Run, Thread
+from agent.routing import websocket_application
+from tests.people.models import Person
 
 ORIGIN = (b"origin", b"http://testserver")
 SECONDS = 30

@@ -14,11 +14,11 @@ KEYS = {"k-acme": Actor("partner-1", ("partner",), "acme")}
 class Partners(DjangoUserResolver):
     """Reads `x-api-key` of a request or a socket."""
 
-    def resolve(self, request: Any) -> Actor | None:  # noqa: ANN401  (a request or a scope)
+    def resolve(self, request: Any) -> Actor | None:
         return KEYS.get(_key(request)) or super().resolve(request)
 
 
-def _key(source: Any) -> str:  # noqa: ANN401  (a request or a scope)
+def _key(source: Any) -> str:
     if isinstance(source, Mapping):
         named: dict[bytes, bytes] = dict(source["headers"])
         return named.get(b"x-api-key", b"").decode()

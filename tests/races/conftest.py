@@ -50,7 +50,7 @@ class Racer:
 
 
 @pytest.fixture(scope="module")
-def racers(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[Racer]]:  # noqa: ANN401
+def racers(django_db_setup: None, django_db_blocker: Any) -> Iterator[list[Racer]]:
     with django_db_blocker.unblock():
         started = [Racer() for _ in range(PROCESSES)]
     yield started

@@ -16,25 +16,25 @@ import django
 
 django.setup()  # what follows reads the settings
 
-from django.db import connections  # noqa: E402
-from django.test import override_settings  # noqa: E402
+from django.db import connections
+from django.test import override_settings
 
-from agent.domain.actor import Actor  # noqa: E402
-from agent.domain.proposals import ProposalAnswer  # noqa: E402
-from agent.errors import AgentError  # noqa: E402
-from agent.flows import proposals, queue, threads  # noqa: E402
-from agent.flows.admission import submit  # noqa: E402
-from agent.flows.cancel import cancel  # noqa: E402
-from agent.flows.starts import Send  # noqa: E402
-from agent.providers.scripted import ScriptedProvider  # noqa: E402
-from agent.store import get_store  # noqa: E402
-from agent.testing import drive_run, held_runner  # noqa: E402
+from agent.domain.actor import Actor
+from agent.domain.proposals import ProposalAnswer
+from agent.errors import AgentError
+from agent.flows import proposals, queue, threads
+from agent.flows.admission import submit
+from agent.flows.cancel import cancel
+from agent.flows.starts import Send
+from agent.providers.scripted import ScriptedProvider
+from agent.store import get_store
+from agent.testing import drive_run, held_runner
 
 ALICE = Actor("alice")
 PATIENCE = 60
 
 
-def send(**fields: Any) -> Any:  # noqa: ANN401 - any JSON
+def send(**fields: Any) -> Any:
     outcome = submit(ALICE, Send(**fields))
     waits = getattr(outcome, "message_id", None)
     return {"run": outcome.run_id, "waits": waits, "replayed": getattr(outcome, "replayed", None)}

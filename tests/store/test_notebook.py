@@ -35,7 +35,7 @@ class Lesser(InMemoryStore):
         super().__init__()
         self.capabilities = capabilities
 
-    def __getattribute__(self, name: str) -> Any:  # noqa: ANN401 - any member
+    def __getattribute__(self, name: str) -> Any:
         asked_by = sys._getframe(1).f_globals["__name__"]
         if name in CAPABILITY_OF and not asked_by.startswith("agent.testing.memory"):
             assert CAPABILITY_OF[name] in self.capabilities, name

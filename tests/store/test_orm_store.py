@@ -166,7 +166,7 @@ class Taken:
     def __init__(self, times: int) -> None:
         self.times, self.tried = times, 0
 
-    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:  # noqa: ANN401
+    def __call__(self, execute: Any, sql: str, params: Any, many: bool, context: Any) -> Any:
         self.tried += 1
         if self.tried <= self.times:
             raise IntegrityError("duplicate key")

@@ -85,7 +85,7 @@ class Vendor:
         self._thread.join(PATIENCE)
         self._loop.close()
 
-    def _in_loop(self, work: Any) -> Any:  # noqa: ANN401 - whatever the coroutine gives
+    def _in_loop(self, work: Any) -> Any:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE)
 
     async def _stop(self) -> None:
@@ -171,7 +171,7 @@ def slices(text: str, size: int = 7) -> list[str]:
     return [text[start : start + size] for start in range(0, len(text), size)]
 
 
-def arguments(call_input: Any) -> str:  # noqa: ANN401 - JSON
+def arguments(call_input: Any) -> str:
     """The arguments of a planned call as the model would write them."""
     raw = call_input.get("__raw") if isinstance(call_input, dict) else None
     return raw if isinstance(raw, str) else json.dumps(call_input)

@@ -27,7 +27,7 @@ DONE = VendorAnswer(text=("Sent.",), usage=USAGE)
 MODEL = {"model": "m"}
 
 
-def failure(provider: PydanticAIProvider, **fields: Any) -> ModelError:  # noqa: ANN401 - fields of a request
+def failure(provider: PydanticAIProvider, **fields: Any) -> ModelError:
     with pytest.raises(ModelError) as caught:
         ask(provider, **fields)
     assert caught.value.__context__ is None  # a reporter that follows contexts finds nothing raw

@@ -9,15 +9,15 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "tests.edges.live.settings")
 django_application = get_asgi_application()
 
 # These need the apps that the line above has loaded.
-from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
-from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
-from channels.sessions import SessionMiddlewareStack  # noqa: E402
-from django.urls import path  # noqa: E402
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.security.websocket import AllowedHostsOriginValidator
+from channels.sessions import SessionMiddlewareStack
+from django.urls import path
 
-from agent.asgi import with_agent  # noqa: E402
-from agent.consumers import AgentConsumer  # noqa: E402
-from agent.routing import websocket_urlpatterns  # noqa: E402
-from agent.sockets.session import SocketPace  # noqa: E402
+from agent.asgi import with_agent
+from agent.consumers import AgentConsumer
+from agent.routing import websocket_urlpatterns
+from agent.sockets.session import SocketPace
 
 # The second is for tests that cannot wait for a minute.
 quick = AgentConsumer.as_asgi(pace=SocketPace(ping_seconds=0.1, look_seconds=0.2))

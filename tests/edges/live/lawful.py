@@ -12,7 +12,7 @@ UNKNOWN_HERE = ("persona", "threadId", "attachments", "regenerate")  # none exis
 
 
 @schemathesis.hook
-def map_body(context: object, body: Any) -> Any:  # noqa: ANN401  (whatever was made up)
+def map_body(context: object, body: Any) -> Any:
     """Half of the bodies get lawful names."""
     if not isinstance(body, dict) or len(str(body)) % 2:
         return body
@@ -21,7 +21,7 @@ def map_body(context: object, body: Any) -> Any:  # noqa: ANN401  (whatever was 
 
 
 @schemathesis.hook
-def map_path_parameters(context: object, path_parameters: Any) -> Any:  # noqa: ANN401  (whatever was made up)
+def map_path_parameters(context: object, path_parameters: Any) -> Any:
     """Half of the paths name the thread and the message that are there; of the queue, a message that waits."""
     if not isinstance(path_parameters, dict) or len(str(path_parameters)) % 2:
         return path_parameters

@@ -13,7 +13,7 @@ from agent.domain.actor import Actor
 class SlowDirectory(DjangoUserResolver):
     """Waits for the file that the header `x-hold` of a socket names."""
 
-    def resolve(self, request: Any) -> Actor | None:  # noqa: ANN401  (a request or a scope)
+    def resolve(self, request: Any) -> Actor | None:
         if isinstance(request, dict):
             for name, value in request["headers"]:
                 while name == b"x-hold" and not Path(value.decode()).exists():

@@ -77,7 +77,7 @@ class Twins(RuleBasedStateMachine):
         self.seen_threads += made
         return multiple(*made)
 
-    def both(self, told: Callable[[AgentStore], Any], *, undo: bool = False) -> Any:  # noqa: ANN401 - any answer
+    def both(self, told: Callable[[AgentStore], Any], *, undo: bool = False) -> Any:
         """One unit of work on each store; the answer is the same, or the error is."""
         expected, came = (self._answer(side, told, undo=undo) for side in (0, 1))
         start = max(ids.next for ids in self.ids)
@@ -89,7 +89,7 @@ class Twins(RuleBasedStateMachine):
         self.differ = False
         return expected
 
-    def _answer(self, side: int, told: Callable[[AgentStore], Any], *, undo: bool) -> Any:  # noqa: ANN401
+    def _answer(self, side: int, told: Callable[[AgentStore], Any], *, undo: bool) -> Any:
         store, seen = (self.memory, self.orm)[side], dict(self.usage_ids[side])
         answer: Any = None
         try:
@@ -104,7 +104,7 @@ class Twins(RuleBasedStateMachine):
             return {"raised": type(error).__name__}
         return answer
 
-    def _plain(self, side: int, answer: Any) -> Any:  # noqa: ANN401
+    def _plain(self, side: int, answer: Any) -> Any:
         """Ledger rows are numbered by their database: here by the order in which they were seen."""
         if isinstance(answer, UsageEntry):
             seen = self.usage_ids[side]

@@ -91,7 +91,7 @@ class Proposing(Twins):
 
     @rule(proposal=proposals, thread=Twins.threads, direct=st.booleans(), elsewhere=st.booleans(), undo=st.booleans())
     def tell(self, proposal: str, thread: str, direct: bool, elsewhere: bool, undo: bool) -> None:
-        def call(store: AgentStore) -> Any:  # noqa: ANN401
+        def call(store: AgentStore) -> Any:
             found = store.find_proposal(proposal)
             place = thread if found is None or elsewhere else found.scope.thread_id
             lease = found and found.delivery and found.delivery.lease
@@ -125,7 +125,7 @@ def _fence(proposal: Proposal | None) -> tuple[str, int]:
     return execution.lease.token, execution.generation
 
 
-def _without_tokens(answer: Any) -> Any:  # noqa: ANN401 - a proposal, an answer with one, or a list of them
+def _without_tokens(answer: Any) -> Any:
     if isinstance(answer, list):
         return [_without_tokens(each) for each in answer]
     if isinstance(answer, ProposalAnswer):
