@@ -11,16 +11,15 @@ import argparse
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from bench.children import ROOT, child
+from bench.databases import fresh_database
 from bench.figures import Spread
 from bench.report import Report, bench
 from tests.services import valkey_server
-from tests.services.postgres import postgres_server
 
 GOAL_MS = 100
 WARM = 10  # turns before any is counted
@@ -35,10 +34,7 @@ TOLD = {
 def run(report: Report, arguments: argparse.Namespace) -> None:
     """Small turns on fresh threads, one at a time, each with a follower in the process that admits."""
     with ExitStack() as stack:
-        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="steward-bench-"))
-        url = f"sqlite:///{Path(directory)}/bench.sqlite3"
-        if arguments.store == "postgres":
-            url = stack.enter_context(postgres_server(durable=True))
+        directory, url = stack.enter_context(fresh_database(arguments.store))
         env = {
             "DJANGO_SETTINGS_MODULE": "bench.settings",
             "DATABASE_URL": url,
@@ -46,7 +42,7 @@ def run(report: Report, arguments: argparse.Namespace) -> None:
             "BENCH_POLL_MS": str(arguments.poll_ms),
         }
         web = stack.enter_context(child([sys.executable, "-m", "bench.remote"], **env))
-        stack.enter_context(worker(arguments.pool, Path(directory) / "worker.log", env))
+        stack.enter_context(worker(arguments.pool, directory / "worker.log", env))
         web.ask(do="turns", turns=WARM)
         samples = web.ask(do="turns", turns=arguments.turns)
     spreads = {name: Spread.of(sample[name] for sample in samples) for name in TOLD}

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from datetime import UTC, timedelta
-from pathlib import Path
 from typing import Any
 
+from bench.databases import fresh_database
 from bench.figures import Spread
 from bench.machine import resident_bytes
 from bench.report import Report, bench
-from tests.services.postgres import postgres_server
 
 GOALS_MS = {30: 100, 365: 300}
 MB = 1_000_000
@@ -27,10 +25,7 @@ ACTOR_ROWS = 20_000
 
 def run(report: Report, arguments: argparse.Namespace) -> None:
     with ExitStack() as stack:
-        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="steward-bench-"))
-        url = f"sqlite:///{Path(directory)}/bench.sqlite3"
-        if arguments.store == "postgres":
-            url = stack.enter_context(postgres_server(durable=True))
+        _, url = stack.enter_context(fresh_database(arguments.store))
         os.environ |= {"DATABASE_URL": url, "BENCH_CONSOLE": "1", "DJANGO_SETTINGS_MODULE": "bench.settings"}
         _measure(report, arguments)
 

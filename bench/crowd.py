@@ -6,15 +6,13 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from contextlib import ExitStack
-from pathlib import Path
 
 from bench.agents import PACED_DELTAS, PACED_MS
 from bench.children import worker
+from bench.databases import fresh_database
 from bench.figures import Spread
 from bench.report import Report, bench
-from tests.services.postgres import postgres_server
 
 GOAL_FIRST_MS = 500
 GOAL_SLOWED = 25  # per cent
@@ -26,10 +24,7 @@ def run(report: Report, arguments: argparse.Namespace) -> None:
     rows, results = [], {}
     with ExitStack() as stack:
         for store in arguments.stores.split(","):
-            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="steward-bench-"))
-            url = f"sqlite:///{Path(directory)}/bench.sqlite3"
-            if store == "postgres":
-                url = stack.enter_context(postgres_server(durable=True))
+            _, url = stack.enter_context(fresh_database(store))
             child = stack.enter_context(worker(store, url))
             report.versions(**child.versions)
             told = child.ask(do="crowd", turns=arguments.turns, over=arguments.over)

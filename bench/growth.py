@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from contextlib import ExitStack
-from pathlib import Path
 
 from bench.children import worker
+from bench.databases import fresh_database
 from bench.report import Report, bench
-from tests.services.postgres import postgres_server
 
 GOAL_MB = 20
 STEP = 1000
@@ -22,10 +20,7 @@ MB = 1_000_000
 def run(report: Report, arguments: argparse.Namespace) -> None:
     """Small turns on fresh threads, each with a follower; memory is looked at after each thousand."""
     with ExitStack() as stack:
-        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="steward-bench-"))
-        url = f"sqlite:///{Path(directory)}/bench.sqlite3"
-        if arguments.store == "postgres":
-            url = stack.enter_context(postgres_server(durable=True))
+        _, url = stack.enter_context(fresh_database(arguments.store))
         child = stack.enter_context(worker(arguments.store, url))
         report.versions(**child.versions)
         served, found = 0, {}

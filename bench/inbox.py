@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import tempfile
 import time
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
+from bench.databases import fresh_database
 from bench.figures import Spread
 from bench.report import Report, bench
-from tests.services.postgres import postgres_server
 
 GOAL_MS = 150
 INBOX = "/admin/governance/approvals/"
@@ -23,10 +21,7 @@ INBOX = "/admin/governance/approvals/"
 
 def run(report: Report, arguments: argparse.Namespace) -> None:
     with ExitStack() as stack:
-        directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="steward-bench-"))
-        url = f"sqlite:///{Path(directory)}/bench.sqlite3"
-        if arguments.store == "postgres":
-            url = stack.enter_context(postgres_server(durable=True))
+        _, url = stack.enter_context(fresh_database(arguments.store))
         os.environ |= {"DATABASE_URL": url, "DEBUG": "1", "DJANGO_SETTINGS_MODULE": "project.settings"}
         _measure(report, arguments)
 

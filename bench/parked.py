@@ -6,13 +6,11 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 from contextlib import ExitStack
-from pathlib import Path
 
 from bench.children import worker
+from bench.databases import fresh_database
 from bench.report import Report, bench
-from tests.services.postgres import postgres_server
 
 HEADS = ("", "being driven", "threads", "connections", "tasks of the loop", "memory MB")
 COUNTED = ("driven", "threads", "connections", "tasks")
@@ -22,10 +20,7 @@ def run(report: Report, arguments: argparse.Namespace) -> None:
     """What the process holds after one run was parked, after a thousand, and once one of them went on."""
     with ExitStack() as stack:
         for store in arguments.stores.split(","):
-            directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="steward-bench-"))
-            url = f"sqlite:///{Path(directory)}/bench.sqlite3"
-            if store == "postgres":
-                url = stack.enter_context(postgres_server(durable=True))
+            _, url = stack.enter_context(fresh_database(store))
             child = stack.enter_context(worker(store, url))
             report.versions(**child.versions)
             told = {"one waits": child.ask(do="parked", runs=1)}

@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,10 +15,10 @@ from typing import Any
 
 from bench.celery import worker
 from bench.children import Child, child
+from bench.databases import fresh_database
 from bench.figures import Spread
 from bench.report import Report, bench
 from tests.services import valkey_server
-from tests.services.postgres import postgres_server
 
 GOAL_MS = 100
 GOALS = {1: 150, 8: 300}  # a second, by PROPOSAL_CONCURRENCY
@@ -32,10 +31,7 @@ RESOLVER = "bench.deciding.Anybody"
 def run(report: Report, arguments: argparse.Namespace) -> None:
     """One database for all of it; each part in processes of its own."""
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="steward-bench-")))
-        url = f"sqlite:///{directory}/bench.sqlite3"
-        if arguments.store == "postgres":
-            url = stack.enter_context(postgres_server(durable=True))
+        directory, url = stack.enter_context(fresh_database(arguments.store))
         _latency(report, arguments.approvals, url, directory)
         _throughput(report, arguments.queued, url)
         _company(report, arguments.queued, url)
