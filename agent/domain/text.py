@@ -38,7 +38,7 @@ def escaped(value: str) -> str:
 
 def visible(value: str) -> str:
     """The text with what is not seen itself but changes how the rest looks (controls, bidi marks) written out."""
-    if value.isascii() and value.isprintable():
+    if value.replace("\n", "").isprintable():  # nothing of the kind, as in nearly every text
         return value
     return "".join(_shown(character) for character in value)
 

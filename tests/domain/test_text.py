@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.domain.text import clean_cut, clean_text, is_exact
+from agent.domain.text import clean_cut, clean_text, is_exact, visible
 
 STORABLE = ["", "plain", "trailing ", "naïve", "😀", "\u202eright to left", "\ufffd", "\ufffe", "line\nline\ttab\x01"]
 UNSTORABLE = [
@@ -42,3 +42,17 @@ def test_clean_text_can_always_be_stored(text: str) -> None:
 def test_a_name_is_cut_to_its_column() -> None:
     assert clean_cut("ab\x00cd", 3) == "ab\ufffd"
     assert clean_cut("ab", 3) == "ab"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Two\nlines, ünïcode, 世界 😀", "Two\nlines, ünïcode, 世界 😀"),
+        ("safe\u202egnp.exe", r"safe\u202egnp.exe"),
+        ("a\u200bb\x07c", r"a\u200bb\u0007c"),
+        ("lone \ud800", r"lone \ud800"),
+        ("tag \U000e0041", r"tag \udb40\udc41"),
+    ],
+)
+def test_what_is_not_seen_itself_is_written_out(text: str, shown: str) -> None:
+    assert visible(text) == shown

@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 
 from agent.domain.approvals import asked_of
 from agent.domain.snapshots import Json
+from agent.domain.states import ExecutionStatus
 from agent.domain.text import visible
 from governance.admin.console import words
 from governance.admin.console.base import Visit
@@ -23,7 +24,6 @@ from governance.queries.waiting import QUESTION
 
 SOON = timedelta(hours=1)
 PAIRS, PAIR_LENGTH = 8, 80  # arguments that fit on a line: more, or longer ones, are read as JSON
-UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ def pending_card(
         may_remember=not question and not row.four_eyes,
         decidable=not hindrance,
         hindrance=_hindered(hindrance, row.approver, people(row.actor_ref)),
-        unknown=row.execution == UNKNOWN,
+        unknown=row.execution == ExecutionStatus.UNKNOWN,
     )
 
 

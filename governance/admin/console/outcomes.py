@@ -7,13 +7,16 @@ from collections.abc import Iterator, Sequence
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
+from agent.domain.states import EXECUTED_TOOL_CALL, ExecutionStatus, ToolCallStatus
 from agent.domain.text import visible
 from governance.admin.console import words
-from governance.admin.console.cards import UNKNOWN, People
+from governance.admin.console.cards import People
 from governance.admin.console.parts import Said
 from governance.queries.approval import APPROVED, CLOSED, EXPIRED, PENDING, REJECTED, SUPERSEDED, Act, ApprovalDetail
 
-UNDER_WAY = frozenset({"queued", "executing", "pending_approval", "running"})
+ABOUT_TO_RUN = frozenset({ExecutionStatus.QUEUED, ToolCallStatus.PENDING_APPROVAL})
+RUNNING = frozenset({ExecutionStatus.EXECUTING, ToolCallStatus.RUNNING})
+DONE = EXECUTED_TOOL_CALL | {ExecutionStatus.SUCCEEDED}
 
 
 def outcome(detail: ApprovalDetail, people: People) -> list[Said]:
@@ -23,7 +26,7 @@ def outcome(detail: ApprovalDetail, people: People) -> list[Said]:
 
 def under_way(detail: ApprovalDetail) -> bool:
     """Whether there is more to come without anybody doing anything."""
-    return detail.state == APPROVED and detail.execution in UNDER_WAY
+    return detail.state == APPROVED and detail.execution in ABOUT_TO_RUN | RUNNING
 
 
 def _decision(detail: ApprovalDetail, people: People) -> Iterator[Said]:
@@ -68,13 +71,13 @@ def _execution(detail: ApprovalDetail) -> Iterator[Said]:
     if detail.state != APPROVED:
         return
     status, error = detail.execution or "", visible(detail.error or "")
-    if status in {"queued", "pending_approval"}:
+    if status in ABOUT_TO_RUN:
         yield Said(text=gettext("It is about to run."))
-    elif status in {"executing", "running"}:
+    elif status in RUNNING:
         yield Said(text=gettext("It is running."))
-    elif status in {"succeeded", "executed", "auto_executed"}:
+    elif status in DONE:
         yield Said(text=gettext("Done."))
-    elif status == UNKNOWN:
+    elif status == ExecutionStatus.UNKNOWN:
         told = gettext("Its worker was lost: nobody knows whether it was done. Look at the other end, then say.")
         yield Said(text=told, mark="warn")
     elif status:
@@ -97,4 +100,4 @@ def _settled(acts: Sequence[Act], people: People) -> Iterator[Said]:
 
 def is_open(detail: ApprovalDetail) -> bool:
     """Whether a person can still do something about it."""
-    return detail.state == PENDING or detail.execution == UNKNOWN
+    return detail.state == PENDING or detail.execution == ExecutionStatus.UNKNOWN
