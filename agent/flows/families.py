@@ -6,14 +6,14 @@ of its child, or the child's end sees the parent parked.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
-from agent.domain.commands import AppendMessage
-from agent.domain.ids import new_id
 from agent.domain.runs import Run
 from agent.domain.states import RunStatus, RunTrigger
 from agent.errors import NotFound
 from agent.flows import dispatch, events
+from agent.flows.answers import plain_message
 from agent.flows.handing import lock
 from agent.registry import human_name, registry
 from agent.store.base import AgentStore
@@ -69,15 +69,7 @@ def deliver(store: AgentStore, run: Run, text: str) -> str | None:
     parent = None if run.parent_run_id is None else store.get_run(run.parent_run_id)
     if parent is None or not text:
         return None
-    said = AppendMessage(
-        id=new_id(),
-        thread_id=parent.thread_id,
-        role="assistant",
-        content=text,
-        agent_name=run.agent_name,
-        persona=run.persona,
-        run_id=run.id,
-    )
+    said = replace(plain_message(run, text), thread_id=parent.thread_id)
     try:
         store.append_message(said)
     except NotFound:  # the conversation was deleted meanwhile
