@@ -95,7 +95,8 @@ def call_decided(store: AgentStore, call: ToolCall, *, decision: str, via: str) 
 
 def proposal_decided(store: AgentStore, proposal: Proposal) -> None:
     """A person's decision, or what a person said became of an execution that was lost."""
-    asked, scope, audit = proposal.asked, proposal.scope, proposal.audit
+    asked, scope, execution = proposal.asked, proposal.scope, proposal.execution
+    audit = execution.settled_by[-1] if execution is not None and execution.settled_by else proposal.audit
     payload = {"actorRef": scope.actor_ref, "tenantRef": scope.tenant_ref, "runId": asked.origin_run_id}
     payload |= {"threadId": scope.thread_id, "agentName": asked.execution_context.get("agentName")}
     payload |= {"toolCallId": asked.origin_tool_call_id, "toolName": asked.tool_name, "proposalId": asked.id}

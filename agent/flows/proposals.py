@@ -179,7 +179,8 @@ def _moved(store: AgentStore, proposal: Proposal, move: Callable[[], ProposalAns
         after = answer.proposal
         if after is not None and answer.status in {Answer.APPLIED, Answer.EXPIRED}:
             outcomes.tell(store, after)
-            events.proposal_decided(store, after)
+            if answer.applied:
+                events.proposal_decided(store, after)
             if after.execution is not None:
                 store.on_commit(partial(dispatch.proposal, proposal.id))
     return answer
