@@ -23,7 +23,7 @@ APPLICATION = "tests.edges.live.asgi:application"
 START_SECONDS = 60
 COUNT_OTHERS = {
     "postgresql": "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-    " AND pid <> pg_backend_pid()",
+    " AND backend_type = 'client backend' AND pid <> pg_backend_pid()",
     "mysql": "SELECT count(*) FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()",
 }
 
