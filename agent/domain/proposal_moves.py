@@ -211,7 +211,7 @@ def admit(seen: Proposal, token: str | None, thread: Answer, message_id: str, no
     delivery = seen.delivery
     if delivery is None or delivery.status in {DeliveryStatus.NONE, DeliveryStatus.DISCARDED}:
         return Moved(Answer.CONFLICT, seen)
-    if delivery.status is DeliveryStatus.DELIVERED:
+    if seen.is_told:
         return Moved(Answer.UNCHANGED, seen)
     if token is None:
         if delivery.status is not DeliveryStatus.PENDING:

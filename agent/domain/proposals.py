@@ -194,6 +194,11 @@ class Proposal:
         }
 
     @property
+    def is_told(self) -> bool:
+        """Whether its thread has the message of its outcome."""
+        return self.delivery is not None and self.delivery.status is DeliveryStatus.DELIVERED
+
+    @property
     def digest(self) -> str:
         """What a person was shown, in one hash (spec 07 §1)."""
         asked = self.asked

@@ -14,6 +14,7 @@ from agent.db import in_db
 from agent.domain.actor import Actor
 from agent.domain.canonical import canonical_json
 from agent.domain.commands import UNSET, ToolCallPatch
+from agent.domain.outcomes import outcome_message
 from agent.domain.proposals import Answer, Proposal, Settlement
 from agent.domain.redaction import redacted_trace
 from agent.domain.states import ToolCallDecision
@@ -25,6 +26,7 @@ from agent.flows.tools import ToolResult, offer
 from agent.registry import InvalidInput, ToolContext, ToolDefinition, registry
 from agent.spi import BackgroundActorResolver
 from agent.store import get_store, in_store
+from agent.store.proposals import SettlesAndTells
 
 logger = logging.getLogger("agent.proposals")
 
@@ -143,13 +145,18 @@ async def _keep_lease(held: Proposal) -> None:
 
 
 def _settle(held: Proposal, end: Settlement) -> Answer:
-    store = get_store()
+    store, fence = get_store(), _fence(held)
     with store.atomic():
-        lock(store, held.scope.thread_id)
-        answer = store.settle_proposal(held.scope, held.id, *_fence(held), end)
+        if isinstance(store, SettlesAndTells):
+            answer = store.settle_and_tell(held.scope, held.id, *fence, end, outcome_message)
+            outcomes.announce(store, answer)
+        else:
+            lock(store, held.scope.thread_id)
+            answer = store.settle_proposal(held.scope, held.id, *fence, end)
+            if answer.applied and answer.proposal is not None:
+                outcomes.tell(store, answer.proposal)
         if answer.applied and answer.proposal is not None:
             _remember(answer.proposal)
-            outcomes.tell(store, answer.proposal)
     if not answer.applied:
         logger.warning("proposal %s was lost to another worker; its result is dropped", held.id)
     return answer.status

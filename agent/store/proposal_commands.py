@@ -96,6 +96,34 @@ class ProposalCommands:
 
         return self.change_proposal(proposal_id, settle, scope=scope)
 
+    def settle_and_tell(
+        self,
+        scope: ProposalScope,
+        proposal_id: str,
+        token: str,
+        generation: int,
+        result: Settlement,
+        message: Callable[[Proposal], AppendMessage],
+    ) -> ProposalAnswer:
+        """Answers how it was settled; the delivery in the answer says whether the thread was told."""
+        rules.check_scope(scope)
+        rules.check_settlement(result)
+        message_id = self.new_id()
+        with self.joined():  # the thread's row first: rows are locked in one order
+            thread = self.lock_thread(scope.thread_id)
+
+            def settle_and_admit(seen: Proposal, now: int) -> Moved:
+                settled = moves.settle(seen, token, generation, result, now)
+                if settled.answer is not Answer.APPLIED:
+                    return settled
+                told = moves.admit(settled.proposal, None, _readiness(thread, scope), message_id, now)
+                return replace(settled, proposal=told.proposal)
+
+            answer = self.change_proposal(proposal_id, settle_and_admit, scope=scope)
+            if answer.applied and answer.proposal is not None and answer.proposal.is_told:
+                self.append_message(replace(message(answer.proposal), id=message_id))
+        return answer
+
     def settle_unknown_proposal(
         self, scope: ProposalScope, proposal_id: str, result: Settlement | None, by: Decider
     ) -> ProposalAnswer:

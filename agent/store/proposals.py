@@ -6,8 +6,9 @@ move that changes nothing writes nothing. A wrong scope is `not_found`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from agent.domain.commands import AppendMessage
 from agent.domain.proposals import (
@@ -101,6 +102,25 @@ class ProposalOutcomeStore(Protocol):
         """Append the message and mark the delivery, or neither; `busy` while a run holds the thread.
 
         A token of None delivers a pending outcome in one step, where the thread is idle.
+        """
+
+
+@runtime_checkable
+class SettlesAndTells(Protocol):
+    """What a store may have besides, for speed: without it the end and its message are two moves of one unit."""
+
+    def settle_and_tell(
+        self,
+        scope: ProposalScope,
+        proposal_id: str,
+        token: str,
+        generation: int,
+        result: Settlement,
+        message: Callable[[Proposal], AppendMessage],
+    ) -> ProposalAnswer:
+        """`settle_proposal` and, where the thread is idle, `admit_outcome` of the settled one's message, in one move.
+
+        Holds the thread's row before it writes. In a busy thread the outcome stays pending.
         """
 
 

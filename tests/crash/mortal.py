@@ -23,7 +23,7 @@ from django.db import DEFAULT_DB_ALIAS, OperationalError, connections
 from django.utils import timezone
 
 from agent.domain.commands import AppendMessage, Effect, RunEnd, RunStart
-from agent.domain.proposals import ProposalAnswer, ProposalScope, Settlement
+from agent.domain.proposals import Proposal, ProposalAnswer, ProposalScope, Settlement
 from agent.domain.runs import RunLease, Step
 from agent.flows.cancel import stop
 from agent.store import OrmStore
@@ -207,6 +207,26 @@ class MortalStore(OrmStore):
         answer = super().settle_proposal(scope, proposal_id, token, generation, result)
         here("proposal:unrecorded")
         self.on_commit(partial(here, "proposal:settled"))
+        return answer
+
+    def settle_and_tell(
+        self,
+        scope: ProposalScope,
+        proposal_id: str,
+        token: str,
+        generation: int,
+        result: Settlement,
+        message: Callable[[Proposal], AppendMessage],
+    ) -> ProposalAnswer:
+        def said(settled: Proposal) -> AppendMessage:
+            here("proposal:admitting")
+            return message(settled)
+
+        here("proposal:settling")
+        answer = super().settle_and_tell(scope, proposal_id, token, generation, result, said)
+        here("proposal:unrecorded")
+        self.on_commit(partial(here, "proposal:settled"))
+        self.on_commit(partial(here, "proposal:admitted"))
         return answer
 
     def admit_outcome(self, proposal_id: str, token: str | None, message: AppendMessage) -> ProposalAnswer:

@@ -59,6 +59,7 @@ BROKEN: dict[str, Sequence[Broken]] = {
         (broken.TellsOnlySuccess, "01"),
         (broken.MarksWithoutTelling, "02"),
         (broken.WantsATokenAlways, "02b"),
+        (broken.InterruptsRuns, "02c"),
         (broken.InterruptsRuns, "03"),
         (broken.TellsAgain, "04"),
         (broken.TakesAnyToken, "05"),

@@ -8,6 +8,7 @@ from functools import partial
 from agent.domain.clock import epoch_ms
 from agent.domain.proposals import Proposal, ProposalScope
 from agent.store.base import AgentStore
+from agent.store.proposals import SettlesAndTells
 from agent.testing.contracts.base import ContractMismatch, same
 from agent.testing.contracts.decisions import decide as decide_call
 from agent.testing.contracts.proposal_rows import (
@@ -17,12 +18,14 @@ from agent.testing.contracts.proposal_rows import (
     claimed,
     decide,
     failed,
+    fence,
     made,
     needed,
     own_scope,
     settle,
     settled,
     stored,
+    succeeded,
     telling,
 )
 from agent.testing.contracts.rows import ANA, called_message, new_call
@@ -113,6 +116,23 @@ def _one_step(subject: StoreSubject) -> None:
     same(store.admit_outcome("p2", None, telling(other)).status, "busy", "while a run holds the thread")
     delivery = stored(store, "p2").delivery
     same((told(store, busy), delivery and delivery.status), ([], "pending"), "nothing is written")
+
+
+@case(PROPOSAL_OUTCOME_CONTRACT, "02c a store that settles and tells in one move does both or neither")
+def _at_once(subject: StoreSubject) -> None:
+    store, scope, busy = subject.store, own_scope(subject.store), own_scope(subject.store, held_by="run-9")
+    if not isinstance(store, SettlesAndTells):
+        return
+    held, other = claimed(store, "p1", scope), claimed(store, "p2", busy)
+    token, generation = fence(held)
+    late = store.settle_and_tell(scope, "p1", token, generation + 1, succeeded(), telling)
+    same((late.status, told(store, scope)), ("conflict", []), "by another worker")
+    done = needed(store.settle_and_tell(scope, "p1", token, generation, succeeded(), telling))
+    same((told(store, scope), done.is_told), (["Done."], True), "an idle thread is told")
+    same(store.settle_and_tell(scope, "p1", token, generation, succeeded(), telling).status, "conflict", "again")
+    waits = needed(store.settle_and_tell(busy, "p2", *fence(other), succeeded(), telling))
+    same((told(store, busy), waits.is_told), ([], False), "a busy thread is not")
+    same([one.id for one in store.due_outcomes(subject.clock.now)], ["p2"], "its outcome waits")
 
 
 @case(PROPOSAL_OUTCOME_CONTRACT, "03 a busy thread is told nothing, and later it is")

@@ -14,7 +14,8 @@ from agent.domain.clock import epoch_ms
 from agent.domain.commands import AppendMessage
 from agent.domain.proposals import Decider, Lease, Proposal, ProposalAnswer, ProposalScope, Settlement
 from agent.store.base import AgentStore
-from agent.testing.contracts.proposal_rows import asked
+from agent.store.proposals import SettlesAndTells
+from agent.testing.contracts.proposal_rows import asked, telling
 from tests.store.twins.machine import ACTORS, Twins, actors, limits
 
 proposals = st.sampled_from([f"p{number}" for number in range(4)])
@@ -67,12 +68,16 @@ class Proposing(Twins):
     def take_next(self, most: int) -> None:
         self.told(lambda store: store.claim_next_proposal("w2", LEASE_MS, self.clock.now, most=most))
 
-    @rule(proposal=proposals, thread=Twins.threads, late=st.sampled_from([0, 1]), end=ends)
-    def renew_or_settle(self, proposal: str, thread: str, late: int, end: Settlement | None) -> None:
+    @rule(proposal=proposals, thread=Twins.threads, late=st.sampled_from([0, 1]), end=ends, at_once=st.booleans())
+    def renew_or_settle(self, proposal: str, thread: str, late: int, end: Settlement | None, at_once: bool) -> None:
         def call(store: AgentStore) -> ProposalAnswer:
             token, generation = _fence(store.find_proposal(proposal))
             held = (_scope_of(store, proposal, thread), proposal, token, generation - late)
-            return store.renew_proposal(*held, LEASE_MS) if end is None else store.settle_proposal(*held, end)
+            if end is None:
+                return store.renew_proposal(*held, LEASE_MS)
+            if at_once and isinstance(store, SettlesAndTells):
+                return store.settle_and_tell(*held, end, telling)
+            return store.settle_proposal(*held, end)
 
         self.told(call)
 
