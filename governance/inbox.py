@@ -12,7 +12,6 @@ from agent.admin.scope import scope_of
 from agent.approvals import DefaultApprovalPolicy
 from agent.conf import agent_settings
 from agent.domain.actor import Actor, Owner
-from agent.domain.approvals import REQUESTER
 from agent.domain.proposals import Answer, ProposalAnswer
 from agent.errors import AlreadyDecided, ApprovalExpired, NotAllowed, NotAuthenticated, NotFound
 from agent.flows import approvals, proposals
@@ -41,8 +40,8 @@ class Ruling:
     remember: bool = False
 
 
-def _judges_by_tenant() -> bool:
-    """Whether the site's policy looks at no more of whose card it is than the tenant, as ours does."""
+def _judges_by_default() -> bool:
+    """Whether the policy is ours: of the requester it asks no more than whether they decide themselves, and the tenant."""
     return type(agent_settings().approval_policy).can_decide is DefaultApprovalPolicy.can_decide  # type: ignore[attr-defined]
 
 
@@ -54,8 +53,8 @@ class Desk:
     permitted: bool
     superuser: bool
     scope: Tenants
-    _by_tenant: bool = field(default_factory=_judges_by_tenant, compare=False)
-    _known: dict[tuple[str | None, str | None, str | None], bool] = field(default_factory=dict, compare=False)
+    _default_policy: bool = field(default_factory=_judges_by_default, compare=False)
+    _known: dict[tuple[str | None, str | bool, str | None], bool] = field(default_factory=dict, compare=False)
     _read: dict[object, Waiting] = field(default_factory=dict, compare=False)
 
     @classmethod
@@ -117,9 +116,8 @@ class Desk:
         return "" if self.superuser or self._answers_to(approver, actor_ref, tenant_ref) else APPROVER
 
     def _answers_to(self, approver: str | None, actor_ref: str, tenant_ref: str | None) -> bool:
-        """Asked once a page for each approver; for each requester too where the answer may hang on them."""
-        by_tenant = self._by_tenant and approver != REQUESTER
-        key = (approver, None if by_tenant else actor_ref, tenant_ref)
+        """Asked once a page for each approver; for each requester too where the site's own policy may look at them."""
+        key = (approver, actor_ref == self.actor.ref if self._default_policy else actor_ref, tenant_ref)
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = may_decide(self.actor, approver, Owner(actor_ref, tenant_ref))

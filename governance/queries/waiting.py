@@ -42,7 +42,10 @@ OF_PROPOSALS = {"thread_id": "thread_ref"}
 
 
 class Item(NamedTuple):
-    """One that waits: as much of it as it takes to order it, and to say who may decide it. There may be thousands."""
+    """One that waits: as much of it as it takes to order it, by its first columns, and to say who may decide it.
+
+    There may be thousands.
+    """
 
     at: datetime
     id: str
@@ -77,7 +80,7 @@ def waiting(
     given = where or {}
     span = narrowed(selection, given, FIELDS)[0].range.span if {"fromDay", "toDay"} & given.keys() else None
     tables = [list(table) for table in (_calls(selection, given, span), _proposals(selection, given, span, owner))]
-    items = sorted((item for table in tables for item in table[:COUNTED]), key=lambda item: (item.at, item.id))
+    items = sorted(item for table in tables for item in table[:COUNTED])
     mine = [] if decidable is None else [item for item in items if decidable(item)]
     capped = any(len(table) > COUNTED for table in tables) or len(items) > COUNTED
     return Waiting(items=items, mine=mine, capped=capped)
@@ -163,16 +166,7 @@ def _calls(selection: Selection, where: Where, span: Span | None) -> Iterator[It
     for at, pk, tool, approver, actor, tenant, four_eyes, expires in calls.order_by("created_at", "id").values_list(
         *columns
     )[: COUNTED + 1]:
-        yield Item(
-            at=at,
-            id=pk,
-            kind=QUESTION if tool == ASK else APPROVAL,
-            approver=approver,
-            actor_ref=actor,
-            tenant_ref=tenant,
-            four_eyes=four_eyes,
-            expires_at=expires,
-        )
+        yield Item(at, pk, QUESTION if tool == ASK else APPROVAL, approver, actor, tenant, four_eyes, expires)
 
 
 def _proposals(selection: Selection, where: Where, span: Span | None, owner: Owner | None) -> Iterator[Item]:
@@ -186,16 +180,8 @@ def _proposals(selection: Selection, where: Where, span: Span | None, owner: Own
     for ms, pk, approver, actor, tenant, expires, decision in rows.order_by("created_at_ms", "id").values_list(
         *columns
     )[: COUNTED + 1]:
-        yield Item(
-            at=at_ms(ms),
-            id=pk,
-            kind=PROPOSAL,
-            approver=approver,
-            actor_ref=actor,
-            tenant_ref=tenant,
-            four_eyes=pk in own,
-            expires_at=None if expires is None or decision != Decision.PENDING else at_ms(expires),
-        )
+        until = None if expires is None or decision != Decision.PENDING else at_ms(expires)
+        yield Item(at_ms(ms), pk, PROPOSAL, approver, actor, tenant, pk in own, until)
 
 
 def _asking(rows: QuerySet[ActionProposal]) -> QuerySet[ActionProposal]:
