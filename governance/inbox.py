@@ -41,7 +41,7 @@ class Ruling:
 
 
 def _judges_by_default() -> bool:
-    """Whether the policy is ours: of the requester it asks no more than whether they decide themselves, and the tenant."""
+    """Whether the policy is ours: of the requester it asks no more than the tenant, and whether they decide themselves."""
     return type(agent_settings().approval_policy).can_decide is DefaultApprovalPolicy.can_decide  # type: ignore[attr-defined]
 
 
