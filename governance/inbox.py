@@ -41,7 +41,7 @@ class Ruling:
 
 
 def _judges_by_default() -> bool:
-    """Whether the policy is ours: of the requester it asks no more than the tenant, and whether they decide themselves."""
+    """Whether the policy is ours: of who asked it wants to know the tenant, and whether they decide themselves."""
     return type(agent_settings().approval_policy).can_decide is DefaultApprovalPolicy.can_decide  # type: ignore[attr-defined]
 
 
