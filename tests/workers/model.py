@@ -5,22 +5,25 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from agent.domain.actor import Actor
 from agent.domain.model_calls import ModelRequest
 from agent.providers.scripted import Answer, ScriptedProvider, ScriptedReply, call
-from agent.registry import agent, tool
+from agent.registry import ToolContext, agent, tool
 
 
 async def answer(request: ModelRequest) -> Answer:
     """`look <folder>` asks a tool first, `tool <folder>` one that waits for the file `go-tool`.
 
     Each model call of these, and that of `hold <folder>`, waits for the file `go-<step>`; else an answer at once.
-    `ask <folder>` has another agent hold.
+    `ask <folder>` has another agent hold. `pay <folder>` proposes an action.
     """
     said = next(message.content for message in reversed(request.messages) if message.role == "user")
     word, _, folder = said.partition(" ")
     if word == "ask":
         asked = ScriptedReply("Asking.", calls=[call("ask_helper", task=f"hold {folder}")])
         return "Seven is here." if request.messages[-1].tool_results else asked
+    if word == "pay":
+        return ScriptedReply(calls=[call("pay", folder=folder)])
     if word not in {"look", "hold", "tool"}:
         return "Hello."
     step = int(bool(request.messages[-1].tool_results))
@@ -41,6 +44,13 @@ async def _there(file: Path) -> None:
 provider = ScriptedProvider(answer)
 
 
+class StillThere:
+    """Everybody who asked for something is still there."""
+
+    def resolve(self, ref: str, tenant_ref: str | None) -> Actor:
+        return Actor(ref, tenant_ref=tenant_ref)
+
+
 def declare() -> None:
     """The agent and its tool."""
 
@@ -56,10 +66,18 @@ def declare() -> None:
         await _there(Path(folder) / "go-tool")
         return "done"
 
+    @tool(kind="action", approval_mode="independent")
+    async def pay(ctx: ToolContext, folder: str) -> str:
+        """Pay, once a person has agreed."""
+        with (Path(folder) / "paid").open("a") as book:
+            book.write(f"{ctx.idempotency_key}\n")
+        await _there(Path(folder) / "go-pay")
+        return "paid"
+
     @agent(name="helper", prompt="You are asked.", tools=[])
     class Helper:
         """Asked by the desk."""
 
-    @agent(name="desk", prompt="You help.", tools=[look, linger], handoffs=["helper"])
+    @agent(name="desk", prompt="You help.", tools=[look, linger, pay], handoffs=["helper"])
     class Desk:
         """The desk."""
