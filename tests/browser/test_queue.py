@@ -117,3 +117,18 @@ def test_the_queue_is_for_everybody(open_chat: OpenChat, scheme: str, viewport: 
     assert serious(chat.page) == []
     chat.button("Remove all").click()
     expect(waiting(chat)).to_have_count(0)
+
+
+def test_an_opened_conversation_shows_its_newest_words_beside_what_waits(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    chat.page.set_viewport_size({"width": 390, "height": 844})
+    chat.ask("help")
+    chat.say("cancel order 1043")
+    expect(chat.button("Cancel the order")).to_be_visible()
+    for text in ("where is 1042?", "where is 1044?"):
+        chat.say(text)
+    expect(waiting(chat)).to_have_count(2)
+    chat.page.reload()
+    expect(waiting(chat)).to_have_count(2)
+    expect(chat.page.get_by_label("Do not ask again in this conversation")).to_be_in_viewport()
+    expect(chat.button("Go to the newest")).to_have_count(0)

@@ -7,6 +7,7 @@ export class Scroller {
     this.log = log;
     this.latest = latest;
     this.sticks = true;
+    this.top = 0;
     log.addEventListener("scroll", () => this.#look(), { passive: true });
     latest.addEventListener("click", () => {
       this.toEnd();
@@ -22,8 +23,12 @@ export class Scroller {
     this.latest.hidden = true;
   }
 
+  // Only who goes up lets go: an event of our own scrolling may come when more has been said since.
   #look() {
-    this.sticks = this.log.scrollHeight - this.log.scrollTop - this.log.clientHeight < NEAR;
+    const { scrollTop, scrollHeight, clientHeight } = this.log;
+    const near = scrollHeight - scrollTop - clientHeight < NEAR;
+    this.sticks = near || (this.sticks && scrollTop >= this.top);
+    this.top = scrollTop;
     this.latest.hidden = this.sticks;
   }
 
