@@ -18,7 +18,7 @@ from agent.domain.outcomes import outcome_message
 from agent.domain.proposals import Answer, Proposal, Settlement
 from agent.domain.redaction import redacted_trace
 from agent.domain.states import ToolCallDecision
-from agent.flows import contexts, outcomes, proposals
+from agent.flows import contexts, events, outcomes, proposals
 from agent.flows.handing import lock
 from agent.flows.owners import this_process
 from agent.flows.preflight import perform
@@ -149,7 +149,6 @@ def _settle(held: Proposal, end: Settlement) -> Answer:
     with store.atomic():
         if isinstance(store, SettlesAndTells):
             answer = store.settle_and_tell(held.scope, held.id, *fence, end, outcome_message)
-            outcomes.announce(store, answer)
         else:
             lock(store, held.scope.thread_id)
             answer = store.settle_proposal(held.scope, held.id, *fence, end)
@@ -157,6 +156,7 @@ def _settle(held: Proposal, end: Settlement) -> Answer:
                 outcomes.tell(store, answer.proposal)
         if answer.applied and answer.proposal is not None:
             _remember(answer.proposal)
+            events.thread_changed(store, held.scope.thread_id, "outcome")
     if not answer.applied:
         logger.warning("proposal %s was lost to another worker; its result is dropped", held.id)
     return answer.status

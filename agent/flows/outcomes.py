@@ -7,7 +7,7 @@ from functools import partial
 
 from agent.conf import agent_settings
 from agent.domain.outcomes import outcome_message
-from agent.domain.proposals import Proposal, ProposalAnswer, ProposalScope
+from agent.domain.proposals import Proposal, ProposalScope
 from agent.domain.redaction import redacted_trace
 from agent.domain.runs import Run
 from agent.flows import events
@@ -22,18 +22,12 @@ logger = logging.getLogger("agent.proposals")
 
 
 def tell(store: AgentStore, proposal: Proposal) -> None:
-    """Deliver in the unit that made the outcome, if the thread is idle; else the next sweep does."""
-    if proposal.outcome is None:
-        return
-    announce(store, store.admit_outcome(proposal.id, None, outcome_message(proposal)))
+    """Deliver in the unit that made the outcome, if the thread is idle; else the next sweep does.
 
-
-def announce(store: AgentStore, answer: ProposalAnswer) -> bool:
-    """Let those who watch the thread know what this move told it; whether it told anything."""
-    told = answer.applied and answer.proposal is not None and answer.proposal.is_told
-    if told and answer.proposal is not None:
-        events.thread_changed(store, answer.proposal.scope.thread_id, "outcome")
-    return told
+    Whoever moved the proposal lets those who watch the thread know, told or not: its card has changed.
+    """
+    if proposal.outcome is not None:
+        store.admit_outcome(proposal.id, None, outcome_message(proposal))
 
 
 def admit_due(limit: int = BATCH, *, scope: ProposalScope | None = None) -> int:
@@ -72,4 +66,6 @@ def _admit(store: AgentStore, proposal_id: str) -> bool:
         return False
     with store.atomic():
         answer = store.admit_outcome(proposal_id, proposal.delivery.lease.token, outcome_message(proposal))
-        return announce(store, answer)
+        if answer.applied:
+            events.thread_changed(store, proposal.scope.thread_id, "outcome")
+    return answer.applied

@@ -111,7 +111,10 @@ def page(actor: Actor, thread_id: str, *, after: ProposalCursor | None = None) -
 def expire_due(limit: int = 100) -> int:
     """Expire what nobody has decided in time; how many. Idempotent."""
     store = get_store()
-    return len(store.expire_due_proposals(store.clock(), limit)) if supports(store) else 0
+    expired = store.expire_due_proposals(store.clock(), limit) if supports(store) else []
+    for each in expired:
+        events.thread_changed(store, each.scope.thread_id, "outcome")
+    return len(expired)
 
 
 def supports(store: AgentStore) -> bool:
@@ -179,6 +182,7 @@ def _moved(store: AgentStore, proposal: Proposal, move: Callable[[], ProposalAns
         after = answer.proposal
         if after is not None and answer.status in {Answer.APPLIED, Answer.EXPIRED}:
             outcomes.tell(store, after)
+            events.thread_changed(store, proposal.scope.thread_id, "outcome")
             if answer.applied:
                 events.proposal_decided(store, after)
             if after.execution is not None:

@@ -71,3 +71,20 @@ def test_a_reason_is_asked_for_and_a_click_gives_it_again(open_chat: OpenChat, s
     expect(card).to_contain_text("Rejected by Lena Brandt here in the console")
     expect(card).to_contain_text("Reason: Too long ago.")
     expect(customer.answers.last).to_contain_text("Too long ago.")
+
+
+def test_a_card_that_another_one_holds_up_says_at_once_what_became_of_it(open_chat: OpenChat, site: DemoSite) -> None:
+    customer = open_chat(at=site)
+    customer.ask("refund order 1023")
+    refund = customer.answers.first
+    customer.say("cancel order 1043")  # which waits for the customer: nothing is told in the conversation meanwhile
+    expect(customer.button("Cancel the order")).to_be_visible()
+    lead = open_chat(None, at=site).page
+    lead.context.add_cookies(site.browser_cookies("lead"))  # type: ignore[arg-type]
+    lead.goto(INBOX)
+    lead.get_by_role("button", name="Refund", exact=True).click()
+    expect(lead.locator("[data-gov-card]").first).to_contain_text("Done.")
+    expect(refund).to_contain_text("Approved.")
+    expect(customer.button("Cancel the order")).to_be_visible()
+    customer.button("Do not do it").click()
+    customer.wait_for_words("Completed: Refund order 1023")

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Route, expect
 
 from tests.browser.chat import Chat
 from tests.browser.conftest import OpenChat
@@ -132,3 +132,26 @@ def test_an_opened_conversation_shows_its_newest_words_beside_what_waits(open_ch
     expect(waiting(chat)).to_have_count(2)
     expect(chat.page.get_by_label("Do not ask again in this conversation")).to_be_in_viewport()
     expect(chat.button("Go to the newest")).to_have_count(0)
+
+
+def test_what_was_written_first_arrives_first_whatever_the_line_does(open_chat: OpenChat) -> None:
+    chat = open_chat()
+    begin(chat)
+    held: list[Route] = []
+
+    def slow(route: Route) -> None:
+        if "help" in (route.request.post_data or ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    chat.page.route("**/agent/chat", slow)
+    chat.say("help")
+    expect(chat.own.filter(has_text="help")).to_have_count(1)
+    chat.say("where is 1042?")
+    expect(chat.own.filter(has_text="where is 1042?")).to_have_count(1)
+    assert len(held) == 1
+    held[0].continue_()
+    expect(waiting(chat)).to_have_text(["help", "where is 1042?"])
+    chat.button("Remove all").click()
+    chat.button("Stop").click()

@@ -14,6 +14,7 @@ export class Answering {
     this.conversation = conversation;
     this.follower = null;
     this.settling = false; // the stream is over, what was stored is being read
+    this.heard = false; // of a change, while it was read
   }
 
   close() {
@@ -68,6 +69,7 @@ export class Answering {
     else if (turn.spoken) page.announce(say("answer_ready", { agent: turn.agent, text: turn.spoken.slice(0, SPOKEN_MOST) }));
     await this.#reconcile(place, state);
     this.settling = false;
+    if (this.heard) await this.conversation.refresh();
   }
 
   /** Put what was stored in the place of what was streamed: it has ids, so it can be acted on. */
@@ -78,7 +80,9 @@ export class Answering {
     page.titled(detail.title);
     place.last = detail.messages.at(-1)?.id;
     queue.show(detail.queue);
-    if (detail.activeRunId) {
+    const last = detail.messages.at(-1);
+    const told = last?.role === "assistant" && last.runId !== runId; // how an action ended, which had waited for this
+    if (detail.activeRunId || told) {
       this.conversation.show(detail);
       return;
     }

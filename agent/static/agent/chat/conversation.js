@@ -14,6 +14,7 @@ export class Conversation {
     this.list = part(root, "messages");
     this.transcript = new Transcript(this.list, part(root, "earlier"), page);
     this.place = { threadId: null }; // what is open now; work that was begun for another place no longer touches the page
+    this.posted = null; // settles when the server has what was sent
     this.answering = new Answering(this);
     this.queue = new QueueView(part(root, "queue"), queueActs(api, () => this.place.threadId, (act) => this.#arrange(act)));
   }
@@ -42,6 +43,8 @@ export class Conversation {
     const detail = await this.api.get(`threads/${encodeURIComponent(place.threadId)}`).catch(() => null);
     if (!detail || this.place !== place) return;
     this.queue.show(detail.queue);
+    this.transcript.renew(detail.messages);
+    this.answering.heard = this.answering.settling;
     if (this.store.get("busy") || this.answering.settling) return; // the stream tells the rest
     if (detail.activeRunId || detail.messages.at(-1)?.id !== place.last) this.show(detail);
     else this.page.titled(detail.title);
@@ -106,6 +109,10 @@ export class Conversation {
     own.mark("sending");
     this.list.append(own.element);
     this.scroller.toEnd();
+    const before = this.posted; // what was written first arrives first, and it may have begun the conversation
+    let arrived;
+    this.posted = new Promise((resolve) => { arrived = resolve; });
+    await before;
     try {
       if (editing) await this.#cut(editing.messageId, own.element);
       const response = await post(this.api, { message: text, ...sent(files), ...this.choices(place) }, key);
@@ -113,6 +120,8 @@ export class Conversation {
       await this.#accepted(response, place, own);
     } catch (error) {
       this.#refused(error, place, { own, text, files });
+    } finally {
+      arrived();
     }
   }
 

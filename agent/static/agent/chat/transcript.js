@@ -36,6 +36,16 @@ export class Transcript {
     return grouped(messages).map((group) => item(group, this.context));
   }
 
+  /** Cards that somebody has decided meanwhile are shown as decided. */
+  renew(messages) {
+    for (const group of grouped(messages)) {
+      const decided = group.flatMap(({ approvals = [] }) => approvals).filter(({ status }) => status !== "pending");
+      const shown = this.list.querySelector(`[data-message="${CSS.escape(group[0].id)}"]`);
+      const open = decided.some(({ id }) => shown?.querySelector(`[data-card="${CSS.escape(id)}"]:not([data-status])`));
+      if (open) shown.replaceWith(item(group, this.context));
+    }
+  }
+
   #more() {
     const log = this.list.closest("[data-log]");
     const below = log.scrollHeight - log.scrollTop;

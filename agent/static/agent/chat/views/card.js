@@ -24,7 +24,7 @@ export class CardView {
     this.acts = this.mine ? this.#buttons(seen(confirmation.verb ?? say("card_yes"))) : null;
     this.element = make(
       "div",
-      { className: "agent-card", role: "group", aria: { label: this.title } },
+      { className: "agent-card", role: "group", aria: { label: this.title }, data: { card: id } },
       make("p", { className: "agent-card-title", dir: "auto" }, this.title),
       confirmation.detail ? make("p", { className: "agent-card-detail", dir: "auto" }, seen(confirmation.detail)) : null,
       make("div", { className: "agent-card-given" }, shownValue(input)),
