@@ -10,6 +10,7 @@ from django.db.models import Count
 from agent.domain.states import OPEN_RUN
 from agent.models import QueuedMessage, Run, Thread
 from governance.base import database
+from governance.queries.runs import purpose_of
 from governance.queries.selection import Selection
 
 
@@ -24,6 +25,7 @@ class Waiting:
 def open_runs(selection: Selection) -> Mapping[str, int]:
     """Runs that are not over by status, whatever the range; every status is there."""
     rows = Run.objects.using(database()).filter(selection.q("tenant_ref", "agent", "model", "actor"))
+    rows = rows.filter(purpose_of(selection, "pk"))
     found = rows.filter(status__in=sorted(OPEN_RUN)).order_by().values_list("status").annotate(number=Count("pk"))
     return {**{str(status): 0 for status in sorted(OPEN_RUN)}, **dict(found)}
 
@@ -31,4 +33,4 @@ def open_runs(selection: Selection) -> Mapping[str, int]:
 def waiting_in(thread_id: str) -> Waiting:
     pause = Thread.objects.using(database()).filter(pk=thread_id).values_list("queue_pause", flat=True).first()
     messages = QueuedMessage.objects.using(database()).filter(thread_id=thread_id).count()
-    return Waiting(messages=messages, paused=str(pause["code"]) if pause and "code" in pause else None)
+    return Waiting(messages=messages, paused=str(pause["reason"]) if pause else None)

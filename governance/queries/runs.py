@@ -141,6 +141,14 @@ def purpose_of(selection: Selection, column: str) -> Q:
     return Q(Exists(UsageEntry.objects.filter(selection.q("purpose"), **{inner: OuterRef(column)})))
 
 
+def of_run(selection: Selection, column: str) -> Q:
+    """What belongs to a run of the model, and with a ledger row of the purpose, that are asked for."""
+    found = purpose_of(selection, column)
+    if selection.has("model"):
+        found &= Q(Exists(Run.objects.filter(selection.q("model"), pk=OuterRef(column))))
+    return found
+
+
 def _base(selection: Selection) -> QuerySet[Run]:
     rows = Run.objects.using(database()).filter(selection.q("tenant_ref", "agent", "model", "actor"))
     return rows.filter(purpose_of(selection, "pk"))

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Sum
+from django.db.models import Q, QuerySet, Sum
 
 from agent.domain.states import EXECUTED_TOOL_CALL, OPEN_TOOL_CALL, ToolCallStatus
-from agent.models import Run, ToolCall
+from agent.models import ToolCall
 from governance.base import created_in, genuine_calls
 from governance.days import today
 from governance.histograms import merged
@@ -18,7 +18,7 @@ from governance.queries.paging import LATEST_DEFAULT, LATEST_MOST, Ask, Field, O
 from governance.queries.parts import Parts, base_alone, parts
 from governance.queries.percentiles import Durations, day_histograms, reads_whole_days
 from governance.queries.records import ToolCallRow, ToolStats
-from governance.queries.runs import purpose_of
+from governance.queries.runs import of_run
 from governance.queries.selection import Selection
 from governance.queries.values import Page
 from governance.reading import one_view
@@ -89,9 +89,7 @@ def call_rows(rows: Sequence[Mapping[str, Any]], *, text: bool) -> list[ToolCall
 
 def _base(selection: Selection) -> QuerySet[ToolCall]:
     rows = genuine_calls(ToolCall.objects.using(database())).filter(selection.q("tenant_ref", "agent", "actor"))
-    if selection.has("model"):
-        rows = rows.filter(Exists(Run.objects.filter(selection.q("model"), pk=OuterRef("run_id"))))
-    return rows.filter(purpose_of(selection, "run_id"))
+    return rows.filter(of_run(selection, "run_id"))
 
 
 def _parts(selection: Selection) -> Parts:

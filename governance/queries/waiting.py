@@ -22,6 +22,7 @@ from governance.base import genuine_calls
 from governance.days import Span
 from governance.queries.paging import COUNTED, LATEST_DEFAULT, LATEST_MOST, Ask, Field, Where, narrowed
 from governance.queries.records import ApprovalRow
+from governance.queries.runs import of_run
 from governance.queries.selection import Selection
 from governance.queries.spend import known_cost
 from governance.queries.usage import NOTHING, costs_with_children
@@ -38,7 +39,7 @@ FIELDS: Mapping[str, Field] = {
     "tenantRef": "tenant_ref",
     "kind": lambda _: Q(),  # chooses the tables
 }
-OF_PROPOSALS = {"thread_id": "thread_ref"}
+OF_PROPOSALS = {"thread_id": "thread_ref", "run_id": "run_ref"}
 
 
 class Item(NamedTuple):
@@ -140,9 +141,10 @@ def kinds_of(where: Where) -> Collection[str]:
 
 
 def conditions(selection: Selection, where: Where, renamed: Mapping[str, str]) -> Q:
-    """The filters of a list of decisions on the columns of one of its tables."""
+    """The filters of a list of decisions on one of its tables; model and purpose are those of its run."""
     fields = {name: renamed.get(field, field) if isinstance(field, str) else field for name, field in FIELDS.items()}
-    return selection.q("tenant_ref", "agent", "actor") & narrowed(selection, where, fields)[1]
+    own = selection.q("tenant_ref", "agent", "actor") & narrowed(selection, where, fields)[1]
+    return own & of_run(selection, renamed.get("run_id", "run_id"))
 
 
 def call_conditions(kinds: Collection[str]) -> Q:

@@ -11,7 +11,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from agent.domain.queue import QueuePause
 from agent.models import Message, ToolCall
+from agent.store import get_store
 from tests.console.conftest import SignIn
 from tests.console.pages import html, links, text
 from tests.governance.rows import NOON, entry, run, thread
@@ -266,3 +268,19 @@ def test_the_number_of_queries_of_one_run_and_one_conversation_is_fixed(reader: 
     for _number in range(5):
         fill()
     assert (queries("run", one.pk), queries("thread", message.thread_id)) == few
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("run_failed", "the last answer failed"),
+        ("cancelled", "the last answer was stopped"),
+        ("quota_exceeded", "a limit is reached"),
+        ("start_failed", "the next message could not be started"),
+        ("of-a-later-release", "of-a-later-release"),
+    ],
+)
+def test_a_conversation_says_why_its_messages_wait(operator: Client, reason: str, told: str) -> None:
+    paused = thread()
+    get_store().set_queue_pause(paused.pk, QueuePause(reason=reason, at="2026-06-15T12:00:00.000Z"))
+    assert f"Messages that wait 0 paused: {told}" in text(operator, f"{THREADS}{paused.pk}/", **JUNE)

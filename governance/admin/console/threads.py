@@ -144,7 +144,7 @@ def _facts(visit: Visit, detail: ThreadDetail, waiting: Waiting) -> Iterator[Car
         calls = visit.to("tools", threadId=thread.thread_id, status=status) if visit.may(RELIABILITY) else ""
         yield Card(label=label, value=Said(text=words.number(count), href=calls))
     if waiting.messages or waiting.paused:
-        note = gettext("paused: %(why)s") % {"why": waiting.paused} if waiting.paused else ""
+        note = gettext("paused: %(why)s") % {"why": words.pause(waiting.paused)} if waiting.paused else ""
         yield Card(label=_("Messages that wait"), value=Said(text=words.number(waiting.messages)), note=note)
 
 

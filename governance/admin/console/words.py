@@ -202,8 +202,19 @@ STATES = {
     "rejected": _("rejected"),
     "expired": _("ran out of time"),
 }
+PAUSES = {
+    "run_failed": _("the last answer failed"),
+    "cancelled": _("the last answer was stopped"),
+    "quota_exceeded": _("a limit is reached"),
+    "start_failed": _("the next message could not be started"),
+}
 
 
 def state(word: str) -> str:
     """A stored state as people say it; one that this release does not know as it is."""
     return str(STATES.get(word, word))
+
+
+def pause(reason: str) -> str:
+    """Why the messages of a conversation wait, as people say it."""
+    return str(PAUSES.get(reason, reason))
