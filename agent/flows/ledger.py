@@ -43,15 +43,20 @@ class Broken:
 
 
 def count_reply(request: ModelRequest, reply: Reply) -> Counted:
-    """What a finished call used. A vendor that says nothing, or 0 for an answer with text, is estimated, not free."""
+    """What a finished call used. What a vendor does not say, or says is 0 beside an answer, is estimated, not free."""
     usage = None if reply.usage is None else lawful(reply.usage)
-    said_something = bool(reply.text or reply.tool_calls or reply.reasoning)
-    if usage is not None and (usage.input_tokens or usage.output_tokens or not said_something):
-        return Counted(usage=usage, source=TokensSource.REPORTED)
-    if not said_something:
-        return Counted(usage=Usage(), source=TokensSource.MISSING)
+    if not (reply.text or reply.tool_calls or reply.reasoning):
+        return Counted(usage=usage or Usage(), source=TokensSource.MISSING if usage is None else TokensSource.REPORTED)
     shown = reply.text + (reply.reasoning or "") + "".join(_text(call.input) for call in reply.tool_calls)
-    return _estimated(request, shown)
+    ours = _estimated(request, shown)
+    if usage is None:
+        return ours
+    known = replace(
+        usage,
+        input_tokens=usage.input_tokens or ours.usage.input_tokens,
+        output_tokens=usage.output_tokens or ours.usage.output_tokens,
+    )
+    return Counted(usage=known, source=TokensSource.REPORTED if known == usage else TokensSource.ESTIMATED)
 
 
 def count_broken(request: ModelRequest, usage: Usage | None, streamed: str) -> Counted:
@@ -76,7 +81,11 @@ def lawful(usage: Usage) -> Usage:
     if cost is not None and not (cost.is_finite() and 0 <= cost <= MOST_USD):
         cost = None
     counts = {name: _count(getattr(usage, name)) for name in COUNTS}
-    if cost != usage.reported_cost_usd or any(counts[name] != getattr(usage, name) for name in COUNTS):
+    more_cached = (counts["cache_write_tokens"] or 0) + (counts["cache_read_tokens"] or 0) > (
+        counts["input_tokens"] or 0
+    )
+    changed = cost != usage.reported_cost_usd or any(counts[name] != getattr(usage, name) for name in COUNTS)
+    if changed or more_cached:  # the latter are charged as cached, and nothing is given back for them
         logger.warning("a model provider reported impossible usage: %s", usage)
     return Usage(
         **{name: count or 0 if name in ALWAYS_SAID else count for name, count in counts.items()},  # type: ignore[arg-type]
