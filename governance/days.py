@@ -92,6 +92,15 @@ def parse_day(name: str, text: str) -> date:
         raise Invalid.field(name, "a day as YYYY-MM-DD") from None
 
 
+def parse_days(first: str | None, last: str | None) -> tuple[date | None, date | None]:
+    """What `--from` and `--to` of a command name; `Invalid` for what is no day, and for an end before its start."""
+    start = parse_day("--from", first) if first else None
+    end = parse_day("--to", last) if last else None
+    if start is not None and end is not None and start > end:
+        raise Invalid.field("--from", "not after --to")
+    return start, end
+
+
 def spans_of(days: Iterable[date], zone: tzinfo) -> Sequence[Span]:
     """Days in ascending order as few stretches: neighbours make one."""
     stretches: list[list[date]] = []

@@ -47,7 +47,10 @@ def purge_deleted_threads(before: datetime) -> int:
     """Remove conversations for good that were deleted before then and that no run holds; the ledger stays."""
     store, gone = get_store(), 0
     while threads := store.deleted_threads(before):
-        gone += sum(store.purge_thread(thread_id) for thread_id in threads)
+        removed = sum(store.purge_thread(thread_id) for thread_id in threads)
+        gone += removed
+        if not removed and store.deleted_threads(before) == threads:
+            return gone  # they are held by what does not let go: the next time finds them
     return gone
 
 

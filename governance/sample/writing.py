@@ -57,7 +57,10 @@ class Writer:
         connection = connections[self._using]
         with connection.cursor() as cursor:
             if connection.vendor == "postgresql":
-                with cursor.copy(f"COPY {lines.target} FROM STDIN") as target:
+                with (
+                    connection.wrap_database_errors,
+                    cursor.copy(f"COPY {lines.target} FROM STDIN") as target,
+                ):
                     for line in lines.of(rows):
                         target.write_row(line)
             elif rows:

@@ -37,7 +37,7 @@ def asked(site: MakeSite, *replies: Any, price: NewPrice | None = None) -> Any:
     return desk.store.usage_of_run(run.id)[0]
 
 
-def priced(plain: int = DOLLAR, output: int = 2 * DOLLAR, **rates: int) -> NewPrice:
+def priced(plain: int = DOLLAR, output: int = 2 * DOLLAR, **rates: Any) -> NewPrice:
     return NewPrice(model_id="m", input_per_million_nanos=plain, output_per_million_nanos=output, **rates)
 
 

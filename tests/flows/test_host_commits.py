@@ -71,7 +71,7 @@ def test_a_hand_over_that_fails_stops_nothing_that_the_host_does(
     site: MakeSite, caplog: pytest.LogCaptureFixture
 ) -> None:
     desk, told = site(["Hi."]), list[str]()
-    before = dispatch.use(Refusing())  # type: ignore[arg-type]
+    before = dispatch.use(Refusing())
     try:
         with caplog.at_level(logging.ERROR), transaction.atomic():
             transaction.on_commit(partial(told.append, "before"))

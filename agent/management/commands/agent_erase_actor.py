@@ -20,6 +20,8 @@ class Command(BaseCommand):
         parser.add_argument("--noinput", action="store_false", dest="interactive", help="do not ask")
 
     def handle(self, *args: object, ref: str, interactive: bool, **options: object) -> None:
+        if not ref:
+            raise CommandError("REF: nobody has an empty one.")
         if interactive and input(f"Erase for good what {ref!r} said? [yes/no] ").strip() != "yes":
             raise CommandError("Nothing was erased.")
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import IntegrityError
 from django.utils import timezone
 
 from agent.conf import agent_settings
@@ -35,7 +36,11 @@ class Command(BaseCommand):
         except AgentError as error:
             raise CommandError(error.message) from error
         sample = Sample(rows=rows, seed=seed, days=days, last=last, until=None if until else timezone.now())
-        for table, number in make(sample).items():
+        try:
+            written = make(sample)
+        except IntegrityError as error:
+            raise CommandError("These rows are there already: say another --seed.") from error
+        for table, number in written.items():
             self.stdout.write(f"{number:>9} {table}")
         built = sum(1 for _ in rebuild())
         self.stdout.write(f"{built:>9} days rolled up")

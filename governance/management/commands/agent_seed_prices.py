@@ -26,4 +26,6 @@ class Command(BaseCommand):
             self.stdout.write(f"{name}: the price that was set here stays in force")
         for name in done.unknown:
             self.stderr.write(f"{name}: the price data does not know it")
+        if model and done.unknown:
+            raise CommandError(f"{len(done.added)} prices added from {done.version}; not all that was named is known.")
         self.stdout.write(f"{len(done.added)} prices added from {done.version}.")

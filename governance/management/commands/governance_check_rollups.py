@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from agent.errors import AgentError
-from governance.days import parse_day
+from governance.days import parse_days
 from governance.rollups import build, check
 from governance.rollups.marks import USAGE
 
@@ -20,8 +20,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: object, first: str | None, last: str | None, repair: bool, **options: object) -> None:
         try:
-            start = parse_day("--from", first) if first else None
-            end = parse_day("--to", last) if last else None
+            start, end = parse_days(first, last)
         except AgentError as error:
             raise CommandError(error.message) from error
         found = list(check(start, end))
