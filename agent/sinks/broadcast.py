@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from channels.layers import BaseChannelLayer, InMemoryChannelLayer, get_channel_layer
+from channels import DEFAULT_CHANNEL_LAYER
+from channels.layers import BaseChannelLayer, InMemoryChannelLayer, channel_layers, get_channel_layer
 
 from agent.signals import Event
 
@@ -33,6 +34,11 @@ def shared_layer() -> BaseChannelLayer | None:
     """The channel layer, when other processes are reached by it."""
     layer = get_channel_layer()
     return None if layer is None or isinstance(layer, InMemoryChannelLayer) else layer
+
+
+def own_layer() -> BaseChannelLayer:
+    """The same for one listener alone: `channels_redis.core` is of no use to two loops of a process that share it."""
+    return channel_layers.make_backend(DEFAULT_CHANNEL_LAYER)
 
 
 def broadcast(event: Event) -> None:

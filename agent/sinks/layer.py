@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from channels.layers import BaseChannelLayer
 
-from agent.sinks.broadcast import post, shared_layer
+from agent.sinks.broadcast import own_layer, post
 from agent.sinks.pump import Pump
 
 TYPE: Final = "agent.frames"
@@ -48,8 +48,7 @@ class LayerEar:
         self._joined &= wanted
 
     async def listen(self, pump: Pump) -> None:
-        layer = shared_layer()
-        assert layer is not None, "looked at when the sink was made"
+        layer = own_layer()
         self._channel, self._joined = await layer.new_channel(), set()
         self._layer = layer
         try:

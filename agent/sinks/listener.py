@@ -16,7 +16,7 @@ from typing import Any
 
 from channels.layers import BaseChannelLayer
 
-from agent.sinks.broadcast import shared_layer
+from agent.sinks.broadcast import own_layer, shared_layer
 
 RETRY_SECONDS = 2
 
@@ -72,8 +72,8 @@ class Listener:
         failing = False
         while not self._over:
             try:
-                if (layer := shared_layer()) is not None:
-                    await self._listen(layer)
+                if shared_layer() is not None:
+                    await self._listen(own_layer())
                 failing = False
             except Exception:
                 if not failing:

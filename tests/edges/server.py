@@ -82,18 +82,18 @@ def _command(kind: str, port: int) -> list[str]:
 
 
 @contextmanager
-def serve(kind: str) -> Iterator[Server]:
+def serve(kind: str, **environment: str) -> Iterator[Server]:
     """Serve until the block ends; the block begins once the server answers. Kinds: daphne, uvicorn, lifespan."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {
-        **os.environ,
+    site = {
         "DATABASE_URL": database_url(),
         "DJANGO_SETTINGS_MODULE": "tests.edges.live.settings",
         "PYTHONPATH": os.fspath(ROOT),
     }
-    process = subprocess.Popen(_command(kind, port), cwd=ROOT, env=environment, start_new_session=True)
+    environ = {**os.environ, **site, **environment}
+    process = subprocess.Popen(_command(kind, port), cwd=ROOT, env=environ, start_new_session=True)
     try:
         _wait(process, port)
         yield Server(process.pid, port)

@@ -14,6 +14,7 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 
 from agent.db import REQUEST_THREADS
+from agent.flows.following import AHEAD, PACE
 from agent.models import Message, Run, Thread
 from tests.edges.server import Server, basic, serve
 from tests.edges.streams import Stream, ask, chat, eventually, hang_up_all, in_parallel
@@ -56,6 +57,24 @@ def test_meta_leaves_before_the_model_has_said_a_word(server: Server, tmp_path: 
     events = stream.rest()
     assert "".join(frame["text"] for _, _, frame in events if frame.get("kind") == "text") == "At last."
     assert events[-1] == ("done", None, {})
+
+
+def test_who_never_reads_is_let_go_within_bounds_and_comes_back_from_the_cursor(server: Server) -> None:
+    """Whatever the server holds for a client is what the client finds when it reads at last."""
+    parts = [chat(server, "big 300 100000")]
+    run_id = parts[0]["X-Agent-Run-Id"]
+    assert eventually(lambda: Run.objects.get(pk=run_id).status == "completed")
+    seen = [parts[0].rest()]
+    while seen[-1][-1][0] != "done":
+        written = sum(len(json.dumps(data)) for _, _, data in seen[-1])
+        assert written < PACE.byte_limit + AHEAD * 101_000, "no more than the limit and what was read ahead"
+        last = {"Last-Event-ID": str(seen[-1][-1][1])}
+        seen.append(Stream(server, "GET", f"/agent/chat/{run_id}/stream", **last).rest())
+    assert len(seen) > 2
+    numbered = [(number, frame) for part in seen for _, number, frame in part if number]
+    assert [number for number, _ in numbered] == list(range(1, len(numbered) + 1))
+    thought = "".join(frame["text"] for _, frame in numbered if frame["kind"] == "reasoning")
+    assert len(thought) == 300 * 100_000 + 299
 
 
 def test_hanging_up_ends_the_follower_and_not_the_run(server: Server) -> None:
