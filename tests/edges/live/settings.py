@@ -1,6 +1,7 @@
 """The test site's settings for a process of its own."""
 
 import os
+from typing import Any
 
 from tests.settings import *  # noqa: F403
 from tests.settings import INSTALLED_APPS, MIDDLEWARE
@@ -17,9 +18,7 @@ AGENT = {
     "ACTOR_RESOLVER": "tests.edges.live.who.SlowDirectory",
 }
 if "LIVE_LAYER" in os.environ:  # one of several processes, which look of themselves once a minute only
-    shared = {
-        "BACKEND": "channels_redis.core.RedisChannelLayer",
-        "CONFIG": {"hosts": [{"address": os.environ["LIVE_LAYER"], "socket_timeout": None}]},
-    }
+    host = {"address": os.environ["LIVE_LAYER"], "socket_timeout": None}
+    shared: dict[str, Any] = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [host]}}
     CHANNEL_LAYERS = {"default": shared}
     AGENT["SINK_OPTIONS"] = {"poll_ms": 60_000, "idle_poll_ms": 60_000}
