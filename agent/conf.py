@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -186,24 +186,12 @@ def written_settings() -> dict[str, Any]:
 def setting_problems() -> list[str]:
     """Everything that is wrong with `AGENT`, what does not import included: one sentence each."""
     raw = getattr(django_settings, "AGENT", {})
-    return list(_problems(raw)) or [*_site_problems(), *_later_problems(raw), *_import_problems(raw)]
+    return list(_problems(raw)) or [*_site_problems(), *_import_problems(raw)]
 
 
 def _site_problems() -> Iterator[str]:
     if not django_settings.USE_TZ:
         yield "USE_TZ: must be True; instants without a zone cannot be compared with a lease."
-
-
-# What the contract has and this release has not: accepted and ignored it would mislead.
-LATER: Mapping[str, Callable[[Any], bool]] = {
-    "PERSONAL_AGENT": bool,
-}
-
-
-def _later_problems(raw: Mapping[str, object]) -> Iterator[str]:
-    for key, asked in LATER.items():
-        if key in raw and asked(raw[key]):
-            yield f"AGENT[{key!r}]: {raw[key]!r:.40} comes with a later release; leave it out."
 
 
 def import_path(path: str) -> Any:  # noqa: ANN401 - whatever is named

@@ -137,6 +137,13 @@ class MessageGone(Conflict):
     message = "This message is being answered already."
 
 
+class CursorExpired(Conflict):
+    """What stood behind the cursor is pruned: begin anew with what is kept."""
+
+    code = "cursor_expired"
+    message = "What you have read last is gone. Begin anew."
+
+
 class IdempotencyKeyReused(AgentError):
     """The key was used before with another body."""
 

@@ -12,6 +12,12 @@ from django.utils.translation import gettext_lazy as _
 
 from agent.admin.base import ReadOnlyAdmin, Rows, WordFilter
 from agent.admin.columns import Named, usd
+from agent.admin.personal import (
+    PersonalConnectionAdmin,
+    PersonalConversationAdmin,
+    PersonalEventAdmin,
+    PersonalMessageAdmin,
+)
 from agent.admin.runs import RunAdmin
 from agent.domain.states import Decision, ToolCallStatus
 from agent.models import (
@@ -21,6 +27,10 @@ from agent.models import (
     MemoryFact,
     Message,
     ModelPrice,
+    PersonalConnection,
+    PersonalConversation,
+    PersonalEvent,
+    PersonalMessage,
     QueuedMessage,
     Run,
     RunStep,
@@ -247,6 +257,10 @@ SCREENS: dict[type[models.Model], type[ReadOnlyAdmin]] = {
     MemoryFact: MemoryFactAdmin,
     Message: MessageAdmin,
     ModelPrice: ModelPriceAdmin,
+    PersonalConnection: PersonalConnectionAdmin,
+    PersonalConversation: PersonalConversationAdmin,
+    PersonalEvent: PersonalEventAdmin,
+    PersonalMessage: PersonalMessageAdmin,
     QueuedMessage: QueuedMessageAdmin,
     Run: RunAdmin,
     RunStep: RunStepAdmin,

@@ -35,6 +35,7 @@ STATUS_OF_CODE: Final[Mapping[str, int]] = {  # where a code says more than its 
     "size_mismatch": 422,
     "approval_expired": 410,
     "message_gone": 410,
+    "cursor_expired": 410,
 }
 
 

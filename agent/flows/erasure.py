@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agent.errors import Conflict, NotSupported
 from agent.store import get_store
+from agent.store.companions import personal_companions
 from agent.store.staging import attachment_storage
 
 
@@ -38,6 +39,8 @@ def erase_actor(actor_ref: str) -> Erased:
         store.erase_runs([run_id])
         runs += 1
     proposals = sum(store.erase_proposal(key) for key in _all(store.proposals_of, actor_ref))
+    for companion in personal_companions(store):
+        companion.erase_user(actor_ref)
     files = store.erase_belongings(actor_ref)
     for name in files:
         attachment_storage().delete(name)

@@ -8,6 +8,7 @@ from agent.models.idempotency import IdempotencyKey
 from agent.models.ledger import ModelPrice, UsageEntry
 from agent.models.memory import MemoryFact
 from agent.models.message import Message
+from agent.models.personal import PersonalConnection, PersonalConversation, PersonalEvent, PersonalMessage
 from agent.models.proposal import ActionProposal
 from agent.models.queue import QueuedMessage
 from agent.models.run import Run, RunStep
@@ -22,6 +23,10 @@ __all__ = [
     "MemoryFact",
     "Message",
     "ModelPrice",
+    "PersonalConnection",
+    "PersonalConversation",
+    "PersonalEvent",
+    "PersonalMessage",
     "QueuedMessage",
     "Run",
     "RunStep",

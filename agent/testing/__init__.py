@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from agent.testing.confirm_tokens import InMemoryConfirmTokens
     from agent.testing.frame_sink import InMemoryFrameSink
-    from agent.testing.memory import InMemoryStore
+    from agent.testing.memory import InMemoryPersonalAgent, InMemoryPersonalConnections, InMemoryStore
     from agent.testing.policies import assert_policy_promise
     from agent.testing.quota import InMemoryQuota
     from agent.testing.staging import InMemoryStagingStore
@@ -23,6 +23,8 @@ _HOME = {
     "InMemoryQuota": "quota",
     "InMemoryFrameSink": "frame_sink",
     "InMemoryStagingStore": "staging",
+    "InMemoryPersonalAgent": "memory",
+    "InMemoryPersonalConnections": "memory",
     "InMemoryStore": "memory",
     "MemoryTurn": "turns",
     "assert_policy_promise": "policies",
@@ -35,6 +37,8 @@ __all__ = [
     "HeldRunner",
     "InMemoryConfirmTokens",
     "InMemoryFrameSink",
+    "InMemoryPersonalAgent",
+    "InMemoryPersonalConnections",
     "InMemoryQuota",
     "InMemoryStagingStore",
     "InMemoryStore",

@@ -29,6 +29,10 @@ TEXT: dict[str, set[str]] = {
     "agent_action_proposal": {"create_fingerprint", "proposal"},
     "agent_memory": {"key", "text"},
     "agent_staged_attachment": {"name", "file"},
+    "agent_pap_conversation": {"context"},
+    "agent_pap_event": {"event", "event_key"},
+    "agent_pap_message": {"message_id", "response"},
+    "agent_pap_connection": {"metadata"},
 }
 # Text and JSON that whoever views the table may read: figures, ids, words of the site's own staff.
 OPEN: dict[str, set[str]] = {
@@ -37,6 +41,8 @@ OPEN: dict[str, set[str]] = {
     "agent_queued_message": {"actor"},
     "agent_run": {"actor", "error_code"},
     "agent_model_price": {"tiers", "note", "source"},
+    "agent_pap_conversation": {"grant_info"},
+    "agent_pap_connection": {"scopes"},
     "agent_staged_attachment": {"content_type"},
     "governance_run_rollup": {"error_code", "duration_histogram", "active_histogram"},
     "governance_rollup_day": {"histograms"},

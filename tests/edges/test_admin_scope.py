@@ -18,6 +18,9 @@ from agent.models import (
     MemoryFact,
     Message,
     ModelPrice,
+    PersonalConversation,
+    PersonalEvent,
+    PersonalMessage,
     QueuedMessage,
     Run,
     RunStep,
@@ -50,6 +53,9 @@ OWN: dict[type[models.Model], dict[str, Any]] = {
     StreamFrame: {"tenant_ref": None, "run_id": "r-north"},
     IdempotencyKey: {"tenant_ref": None, "thread_id": "t-north"},
     MemoryFact: {"tenant_ref": None, "scope": "tenant:north"},
+    PersonalConversation: {"tenant_ref": None, "thread_id": "t-north"},
+    PersonalEvent: {"tenant_ref": None, "conversation_id": "c-north"},
+    PersonalMessage: {"tenant_ref": None, "conversation_id": "c-north"},
 }
 
 
@@ -84,6 +90,7 @@ def test_a_row_of_another_tenant_is_unknown(scoped: Client, model: type[models.M
 def test_a_row_of_ones_own_tenant_is_there(scoped: Client, model: type[models.Model]) -> None:
     full_row(Thread, 8_000, id="t-north", tenant_ref="north").save(force_insert=True)
     full_row(Run, 8_000, id="r-north", tenant_ref="north").save(force_insert=True)
+    full_row(PersonalConversation, 8_000, id="c-north", thread_id="t-north").save(force_insert=True)
     row = full_row(model, **{name: value for name, value in ({"tenant_ref": "north"} | OWN[model]).items() if value})
     row.save(force_insert=True)
     assert seen(scoped, row) == (True, True)

@@ -15,9 +15,12 @@ from django.core.management import CommandError, call_command
 from django.db.models import CharField, TextField
 
 from agent.domain.actor import Actor
+from agent.domain.personal import MESSAGE_RECEIVED, NewConnection, NewConversation
 from agent.models import MemoryFact, StagedAttachment, Thread, ToolCall
 from agent.providers.scripted import ScriptedReply, call
 from agent.registry import ToolContext, agent, tool
+from agent.store.orm.personal_agent import OrmPersonalAgent
+from agent.store.orm.personal_connections import OrmPersonalConnections
 from governance.days import DayRange
 from governance.queries import Selection, reliability, spend_overview, tool_stats
 from tests.edges.admin_rows import NOW
@@ -42,6 +45,18 @@ def figures() -> tuple[Any, ...]:
     everything = Selection.of(DayRange.of(date(2020, 1, 1), None))
     overview = spend_overview(everything)
     return overview, reliability(everything), tool_stats(everything)
+
+
+def keep_personal(said: str) -> None:
+    """Alice's own agent has said the word, wherever it could."""
+    kept, allowed = OrmPersonalAgent(), OrmPersonalConnections()
+    made = kept.create_conversation(
+        NewConversation(client_id="assistant", user_id="alice", agent_name="desk", context={"said": said})
+    )
+    kept.append_event(made.id, MESSAGE_RECEIVED, {"said": said})
+    kept.claim_message("assistant", "m", "f" * 64, conversation_id=made.id)
+    kept.complete_message("assistant", "m", {"status": 200, "body": said})
+    allowed.connect(NewConnection(client_id="assistant", user_id="alice", scopes=[], metadata={"said": said}))
 
 
 def erased(ref: str) -> str:
@@ -82,7 +97,9 @@ def test_no_word_is_left_and_no_total_changes(desk: Site) -> None:
     StagedAttachment.objects.create(
         actor_ref="alice", name=WORD, content_type="text/plain", size=3, file=file, status="staged", created_at=NOW
     )
+    keep_personal(WORD)
     before = figures()
+    assert {"agent_pap_conversation", "agent_pap_event", "agent_pap_message", "agent_pap_connection"} <= words()
     assert {"agent_thread", "agent_message", "agent_tool_call", "agent_run_step", "agent_memory"} <= words()
     assert erased("alice") == "1 conversations, 1 runs, 0 proposals emptied; 1 files removed.\n"
     assert words() == set()

@@ -1,7 +1,8 @@
-"""The tables of spec 01, transcribed by hand from its text, not from the models.
+"""The tables of spec 01 and 12, transcribed by hand from its text, not from the models.
 
 Added to it since, where a goal of speed asked for it: `previous_day` of the thread rollup with its index, `histograms`
-of a rollup's day, and the indexes of lists by `updated_at`, of decisions, and of what a quota sums.
+of a rollup's day, and the indexes of lists by `updated_at`, of decisions, and of what a quota sums; the key of a
+message of a personal agent, and the indexes that an erasure finds those by.
 
 A line is a column (`name type`, `?` = may be NULL) or a key: `pk`, `unique`, `index`, `fk column -> table`.
 """
@@ -94,6 +95,21 @@ agent_staged_attachment
     id id; actor_ref ref; tenant_ref ref?; name char255; content_type char127; size bigint; file char512; status word
     declared_size bigint?; created_at ts; staged_at ts?
     pk id; index actor_ref staged_at
+agent_pap_conversation
+    id id; client_id ref; user_id ref; account_ref ref?; agent_name name; thread_id id?; parent_id id?
+    open_direct_id id?; status word; responder name?; context json; active_run_id id?; turn_seq bigint
+    grant_info json?; reader_holder ref?; reader_until_ms ms?; pruned_seq bigint; created_at ts; updated_at ts
+    pk id; index client_id user_id updated_at; index thread_id; index user_id
+agent_pap_event
+    id id; conversation_id id; seq bigint; type name; event json; event_key ref?; created_at ts
+    pk id; fk conversation_id -> agent_pap_conversation; unique conversation_id seq; unique conversation_id event_key
+agent_pap_message
+    id id; owner ref; message_id ref; fingerprint hash; conversation_id id?; response json?; created_at ts
+    pk id; unique owner message_id; index conversation_id
+agent_pap_connection
+    id id; client_id ref; user_id ref; account_ref ref?; status word; scopes json; token_hash hash?
+    token_expires_at ts?; metadata json?; created_at ts; updated_at ts; last_used_at ts?
+    pk id; unique client_id user_id; unique token_hash; index user_id
 """
 
 GOVERNANCE = """

@@ -46,6 +46,8 @@ class OrmStore(
     """An `AgentStore` on the site's database."""
 
     capabilities = frozenset(CAPABILITIES)
+    personal_agent = "agent.store.orm.personal_agent.OrmPersonalAgent"
+    personal_agent_connections = "agent.store.orm.personal_connections.OrmPersonalConnections"
 
 
 __all__ = ["OrmStore"]

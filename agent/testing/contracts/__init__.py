@@ -1,7 +1,7 @@
 """The published contracts: lists of cases that every implementation of a port must pass. No test framework needed.
 
 The contracts of the store are here by name; `STORE_CONTRACTS` are all of them, by the capability they are about. A
-store runs `cases_for(its capabilities)`.
+store runs `cases_for(its capabilities)`; `PERSONAL_AGENT_...` are those of its companions.
 """
 
 from collections.abc import Collection, Iterator
@@ -15,6 +15,9 @@ from agent.testing.contracts.holders import HOLDER_CONTRACT
 from agent.testing.contracts.idempotency import IDEMPOTENCY_CONTRACT
 from agent.testing.contracts.ledger import LEDGER_CONTRACT
 from agent.testing.contracts.memories import MEMORY_CONTRACT
+from agent.testing.contracts.personal_agent import PERSONAL_AGENT_STORE_CONTRACT
+from agent.testing.contracts.personal_connections import PERSONAL_AGENT_CONNECTION_STORE_CONTRACT
+from agent.testing.contracts.personal_subject import CompanionSubject, ConnectionCase, PersonalAgentCase
 from agent.testing.contracts.proposal_outcomes import (
     PROPOSAL_OUTCOME_CONTRACT,
     PROPOSED_CALL_CONTRACT,
@@ -116,6 +119,8 @@ __all__ = [
     "IDEMPOTENCY_CONTRACT",
     "LEDGER_CONTRACT",
     "MEMORY_CONTRACT",
+    "PERSONAL_AGENT_CONNECTION_STORE_CONTRACT",
+    "PERSONAL_AGENT_STORE_CONTRACT",
     "PROPOSAL_CONTRACT",
     "PROPOSAL_OUTCOME_CONTRACT",
     "PROPOSAL_REPLACEMENT_CONTRACT",
@@ -132,7 +137,10 @@ __all__ = [
     "TOOL_CALL_CONTRACT",
     "UNIT_OF_WORK_CONTRACT",
     "Case",
+    "CompanionSubject",
+    "ConnectionCase",
     "ContractMismatch",
+    "PersonalAgentCase",
     "SettableClock",
     "SinkCase",
     "SinkSubject",

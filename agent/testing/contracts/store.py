@@ -56,8 +56,12 @@ class StoreSubject:
 
     def parallel(self, calls: Sequence[Callable[[], T]]) -> list[T]:
         """Run the calls at once, each on a thread of its own, and answer in their order; an error is raised here."""
-        race = _Race(calls, self.thread_ends)
-        return race.run()
+        return race(calls, self.thread_ends)
+
+
+def race(calls: Sequence[Callable[[], T]], thread_ends: Callable[[], object]) -> list[T]:
+    """Run the calls at once, each on a thread of its own, and answer in their order; an error is raised here."""
+    return _Race(calls, thread_ends).run()
 
 
 class _Race:

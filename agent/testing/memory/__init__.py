@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from functools import cached_property
+
 from agent.store.base import CAPABILITIES
 from agent.testing.memory.approvals import Approvals
 from agent.testing.memory.attachments import AttachmentReferences
@@ -13,6 +16,8 @@ from agent.testing.memory.frames import Frames
 from agent.testing.memory.idempotency import Idempotency
 from agent.testing.memory.ledger import Ledger
 from agent.testing.memory.memories import Memories
+from agent.testing.memory.personal_agent import InMemoryPersonalAgent
+from agent.testing.memory.personal_connections import InMemoryPersonalConnections
 from agent.testing.memory.proposals import Proposals
 from agent.testing.memory.queue import Queue
 from agent.testing.memory.runs import Runs
@@ -39,5 +44,20 @@ class InMemoryStore(
 
     capabilities = frozenset(CAPABILITIES)
 
+    @cached_property
+    def personal_agent(self) -> InMemoryPersonalAgent:
+        """A companion of this store alone, with its clock and ids as they are set by then."""
+        return InMemoryPersonalAgent(clock=self._now, new_id=self._id)
 
-__all__ = ["InMemoryStore"]
+    @cached_property
+    def personal_agent_connections(self) -> InMemoryPersonalConnections:
+        return InMemoryPersonalConnections(clock=self._now, new_id=self._id)
+
+    def _now(self) -> datetime:
+        return self.clock()
+
+    def _id(self) -> str:
+        return self.new_id()
+
+
+__all__ = ["InMemoryPersonalAgent", "InMemoryPersonalConnections", "InMemoryStore"]
