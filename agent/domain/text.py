@@ -9,6 +9,8 @@ from collections.abc import Iterator
 REPLACEMENT = "\ufffd"
 # Categories of characters that show nothing: a text of these alone says nothing.
 _UNSEEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Zs"})
+# Letters and marks that show nothing either: fillers, the empty braille cell, joiners and selectors of a glyph.
+_EMPTY = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0") | {chr(code) for code in range(0xFE00, 0xFE10)}
 _TRICKY = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -61,4 +63,4 @@ def clean_cut(value: str, length: int) -> str:
 
 def is_blank(value: str) -> bool:
     """Whether the text shows nothing: white space, controls and zero-width characters only."""
-    return all(unicodedata.category(character) in _UNSEEN for character in value)
+    return all(character in _EMPTY or unicodedata.category(character) in _UNSEEN for character in value)

@@ -8,6 +8,7 @@ from typing import Any
 from agent.domain.actor import Actor
 from agent.domain.queue import NewQueuedMessage, QueueState
 from agent.domain.snapshots import IdempotencyOutcome
+from agent.domain.text import is_blank
 from agent.domain.vocabulary import Said
 from agent.errors import IdempotencyKeyReused, Invalid, NotFound, RunActive
 from agent.flows import events, handing, quota
@@ -18,8 +19,6 @@ from agent.flows.starts import Asked, Send, begin, check_names, new_thread
 from agent.flows.text_decisions import Decided, decide, said_in
 from agent.store import get_store
 from agent.store.base import AgentStore
-
-INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff"  # zero-width: a message of them alone says nothing
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +113,7 @@ def _check_text(send: Send) -> None:
         if send.thread_id is None:
             raise Invalid("Regenerating needs a threadId.", code="regenerate_needs_thread")
         return
-    if not (send.message or "").strip().strip(INVISIBLE).strip() and not send.attachments:
+    if is_blank(send.message or "") and not send.attachments:
         raise Invalid("The message is empty.", code="empty_message")
 
 

@@ -13,6 +13,7 @@ from agent.domain.ledger import UsageEntry
 from agent.domain.model_calls import Frame, Json, ShownCall, ShownMessage
 from agent.domain.pricing import usd
 from agent.domain.runs import Run
+from agent.domain.text import is_blank
 from agent.domain.transcript import show_result
 from agent.flows import events, ledger
 from agent.flows.journal import as_recorded
@@ -67,7 +68,7 @@ def plain_message(run: Run, text: str) -> AppendMessage:
 def blank(answer: Answer) -> bool:
     """Nothing to show: no message is stored, the ledger row still is."""
     reply = answer.reply
-    return not (reply.text.strip() or answer.calls or answer.ui or (reply.reasoning or "").strip())
+    return not (not is_blank(reply.text) or answer.calls or answer.ui or (reply.reasoning or "").strip())
 
 
 def is_empty(told: Told) -> bool:
@@ -98,7 +99,7 @@ def _payload(answer: Answer, message_id: str | None, entry: UsageEntry, provider
     reply = answer.reply
     payload: dict[str, Json] = {
         "messageId": message_id,
-        "text": reply.text if reply.text.strip() else "",
+        "text": "" if is_blank(reply.text) else reply.text,
         "toolCalls": [
             {
                 "id": call.id,

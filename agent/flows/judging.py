@@ -8,6 +8,7 @@ from typing import Any
 from agent.domain.model_calls import Frame
 from agent.domain.processing import Verdict, passed
 from agent.domain.runs import Run
+from agent.domain.text import is_blank
 from agent.flows.answers import Told, is_empty, keep_answer
 from agent.flows.journal import Attempt
 from agent.flows.processors import OUTPUT, Gate
@@ -51,7 +52,7 @@ class Judging:
             return
         kept = verdict.text if verdict.verdict == "replace" else text
         self._gate.rest(kept)  # raises where a processor changed what it had let pass
-        self.found = {"verdict": verdict.verdict, "text": kept if kept.strip() else ""}
+        self.found = {"verdict": verdict.verdict, "text": "" if is_blank(kept) else kept}
 
     def record(self, told: Told) -> dict[str, Any]:
         """Keep the answer as it may be seen."""

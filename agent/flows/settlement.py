@@ -13,6 +13,7 @@ from agent.domain.commands import RecordUsage, RunEnd
 from agent.domain.model_calls import Frame
 from agent.domain.runs import Run, RunLease
 from agent.domain.states import RunStatus
+from agent.domain.text import is_blank
 from agent.domain.titles import title_for, wants_title
 from agent.errors import GivenUp, LeaseLost, NotFound, OverQuota
 from agent.flows import events
@@ -163,7 +164,7 @@ def _spent(store: AgentStore, run: Run, left: Leftovers) -> None:
 
 def _keep(store: AgentStore, run: Run, left: Leftovers) -> None:
     _spent(store, run, left)
-    if left.text.strip():
+    if not is_blank(left.text):
         said = plain_message(run, left.text)
         try:
             store.append_message(said)

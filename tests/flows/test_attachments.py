@@ -215,3 +215,32 @@ def test_what_is_not_taken_is_never_staged(
         stage(name=name, content=content)
     assert refused.value.code == code
     assert staging.list(ALICE) == []
+
+
+def test_what_only_a_waiting_message_or_a_fork_carries_or_was_just_sent_up_is_kept(
+    site: Callable[..., Site], staging: InMemoryStagingStore
+) -> None:
+    """B154: by the list, and by the command that deletes."""
+    here = site(["One.", "Two."], **taking(staging))
+    now = staging.clock
+    staging.clock = lambda: now() - timedelta(days=3)
+    waiting, forked = stage(), stage(name="forked.txt")
+    staging.clock = now
+    loose = stage(name="loose.txt")
+    first = here.turn("Look", attachments=(forked.media_id,))
+    threads.fork(ALICE, first.thread_id, here.messages(first.thread_id)[-1].id)
+    threads.delete(ALICE, first.thread_id)
+    assert here.store.purge_thread(first.thread_id)
+    busy = here.send("Hello")
+    waits = here.wait("Later", busy.thread_id, attachments=(waiting.media_id,))
+    later = staging.clock() + timedelta(days=3)
+    assert [one.media_id for one in attachments.collectable_attachments(ALICE, older_than=later)] == [loose.media_id]
+    out = StringIO()
+    call_command("agent_sweep_attachments", "--older-than", "1m", "--delete", stdout=out)
+    assert out.getvalue() == "0 files that no message carries; 0 removed.\n"
+    assert all(staging.resolve(ALICE, one.media_id) for one in (waiting, forked, loose))
+    queue.remove(ALICE, waits.message_id)
+    call_command("agent_sweep_attachments", "--older-than", "1m", stdout=StringIO())
+    assert staging.resolve(ALICE, waiting.media_id)  # it was only listed
+    call_command("agent_sweep_attachments", "--older-than", "1m", "--delete", stdout=StringIO())
+    assert [bool(staging.resolve(ALICE, one.media_id)) for one in (waiting, forked, loose)] == [False, True, True]
