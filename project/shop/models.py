@@ -89,7 +89,7 @@ class Order(models.Model):
         with transaction.atomic():
             delivered = Order.objects.filter(pk=self.pk, status=Order.Status.DELIVERED)
             if delivered.update(status=Order.Status.REFUNDED, refund_key=key) == 1:
-                self.events.create(at=timezone.now(), text="Refunded with the approval of the support lead.")
+                self.events.create(at=timezone.now(), text="Refunded with the approval of the support lead")
                 return True
         return Order.objects.filter(pk=self.pk, refund_key=key).exists()
 
