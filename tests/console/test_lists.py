@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from django.db import connection
@@ -284,3 +284,27 @@ def test_a_conversation_says_why_its_messages_wait(operator: Client, reason: str
     paused = thread()
     get_store().set_queue_pause(paused.pk, QueuePause(reason=reason, at="2026-06-15T12:00:00.000Z"))
     assert f"Messages that wait 0 paused: {told}" in text(operator, f"{THREADS}{paused.pk}/", **JUNE)
+
+
+@pytest.mark.parametrize("url", [USAGE, RUNS, THREADS, TOOLS, "/admin/governance/spend/"])
+def test_people_are_shown_by_name_and_looked_up_once_a_page(
+    admin_client: Client, settings: Any, django_user_model: Any, url: str
+) -> None:
+    settings.AGENT = {**settings.AGENT, "ACTOR_DIRECTORY": f"{__name__}.Directory"}
+    for ref in ("ana", "ben"):
+        said = talk(actor_ref=ref)
+        entry(actor_ref=ref, thread_id=said.thread_id)
+        call(said, actor_ref=ref, run_id=run(thread_id=said.thread_id, actor_ref=ref).pk)
+    Directory.asked.clear()
+    page = text(admin_client, url, **JUNE)
+    assert "Ana Ruiz" in page
+    assert "ben" in page  # whom nobody knows by another name
+    assert Directory.asked == [{"ana", "ben"}]
+
+
+class Directory:
+    asked: ClassVar[list[set[str]]] = []
+
+    def labels(self, refs: set[str]) -> dict[str, str]:
+        self.asked.append(set(refs))
+        return {"ana": "Ana Ruiz"}

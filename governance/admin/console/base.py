@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -20,6 +20,7 @@ from django.urls import NoReverseMatch, URLPattern, path, reverse
 from agent.admin.scope import scope_of
 from agent.errors import AgentError, Invalid, NotAllowed, NotFound
 from governance.admin.console.asked import LABELS, Asked, presets
+from governance.admin.console.names import Names
 from governance.admin.console.navigation import SCREENS, screens_of
 from governance.export import Export, csv_response
 from governance.permissions import EXPORT, TEXT, hidden_costs
@@ -42,6 +43,7 @@ class Visit:
     asked: Asked
     site: str  # the name of the admin site
     selection: Selection
+    names: Names = field(default_factory=Names)
 
     def may(self, permission: str) -> bool:
         return self.request.user.has_perm(permission)

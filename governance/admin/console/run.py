@@ -73,7 +73,7 @@ def _facts(visit: Visit, run: Run, detail: RunDetail) -> Iterator[Card]:
         yield Card(label=_("Conversation"), value=link, note=gettext("deleted") if thread.deleted else "")
     yield Card(label=_("Agent"), value=Said(text=run.agent_name or gettext("(default)")))
     yield Card(label=_("Model"), value=Said(text=run.model_id or words.NOTHING))
-    yield Card(label=_("Person"), value=Said(text=run.actor_ref))
+    yield Card(label=_("Person"), value=Said(text=visit.names(run.actor_ref), title=run.actor_ref))
     if run.started_at is not None:
         yield Card(label=_("Waited for a worker"), value=Said(text=between(run.created_at, run.started_at)))
     if tries := story.tries(run):

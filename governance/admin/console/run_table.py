@@ -58,7 +58,7 @@ def _run(visit: Visit, row: RunRow, *, costs: bool) -> Row:
             Cell(text=words.duration(row.duration_ms)),
             Cell(text=row.agent_name or gettext("(default)")),
             Cell(text=row.model_id or words.NOTHING),
-            Cell(text=row.actor_ref),
+            Cell(text=visit.names(row.actor_ref), title=row.actor_ref),
             id_cell(row.thread_id, visit.url("thread", row.thread_id)),
             *([cost_cell(row.cost_nanos, row.unpriced_requests)] if costs else []),
         ]

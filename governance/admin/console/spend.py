@@ -221,6 +221,8 @@ def tabs(visit: Visit) -> Sequence[Tab]:
 def division(visit: Visit) -> Table:
     chosen = division_of(visit)
     shares = spend_shares(visit.selection, chosen.column)
+    if chosen.filter == "actor":
+        visit.names.know({share.key: share.label or "" for share in shares if share.key})
     more = len(shares) - ROWS
     told = ngettext("and %(n)s more", "and %(n)s more", more) % {"n": words.number(more)}
     return Table(
@@ -282,7 +284,7 @@ def _thread(visit: Visit, row: ThreadSpend) -> Row:
     return Row(
         cells=[
             Cell(text=title, href=visit.url("thread", row.thread_id)),
-            Cell(text=row.actor_ref, href=visit.to("people", actor=row.actor_ref)),
+            Cell(text=visit.names(row.actor_ref), href=visit.to("people", actor=row.actor_ref), title=row.actor_ref),
             Cell(text=words.cost(row.cost_nanos, row.unpriced_requests)),
             Cell(text=words.number(row.requests)),
             Cell(text=words.short_number(row.total_tokens), title=words.number(row.total_tokens)),

@@ -89,7 +89,7 @@ def _row(visit: Visit, row: ThreadRow, *, costs: bool) -> Row:
                 href=visit.url("thread", row.thread_id),
                 note=gettext("deleted") if row.deleted else "",
             ),
-            Cell(text=row.actor_ref, href=visit.asked.query(actor=row.actor_ref)),
+            Cell(text=visit.names(row.actor_ref), href=visit.asked.query(actor=row.actor_ref), title=row.actor_ref),
             Cell(text=row.tenant_ref or words.NOTHING),
             Cell(text=words.number(row.message_count)),
             time_cell(row.updated_at),
@@ -133,7 +133,10 @@ def _headline(visit: Visit, detail: ThreadDetail) -> Answer:
 
 def _facts(visit: Visit, detail: ThreadDetail, waiting: Waiting) -> Iterator[Card]:
     thread = detail.thread
-    yield Card(label=_("Person"), value=Said(text=thread.actor_ref, href=visit.to("threads", actor=thread.actor_ref)))
+    yield Card(
+        label=_("Person"),
+        value=Said(text=visit.names(thread.actor_ref), href=visit.to("threads", actor=thread.actor_ref)),
+    )
     if thread.tenant_ref:
         yield Card(label=_("Tenant"), value=Said(text=thread.tenant_ref))
     yield Card(label=_("Changed"), value=Said(text=str(time_cell(thread.updated_at).text)))
@@ -171,7 +174,7 @@ def _message(visit: Visit, message: MessageRow, person: str) -> Row:
     href = visit.raw("agent_message", message.id) if message.truncated else ""
     return Row(
         cells=[
-            Cell(text=person if message.role == "user" else message.agent_name or message.role),
+            Cell(text=visit.names(person) if message.role == "user" else message.agent_name or message.role),
             time_cell(message.created_at),
             Cell(text=said, note=gettext("cut: the whole message") if message.truncated else "", href=href),
         ]

@@ -146,7 +146,7 @@ def _call(visit: Visit, row: ToolCallRow) -> Row:
             time_cell(row.created_at),
             Cell(text=words.duration(row.execution_ms)),
             Cell(text=row.agent_name or gettext("(default)")),
-            Cell(text=row.actor_ref),
+            Cell(text=visit.names(row.actor_ref), title=row.actor_ref),
             Cell(text=decided or words.NOTHING),
             id_cell(row.thread_id, visit.url("thread", row.thread_id)),
             id_cell(row.run_id, visit.url("run", row.run_id) if row.run_id else ""),

@@ -77,7 +77,7 @@ def _row(visit: Visit, row: UsageRow) -> Row:
             _source(visit, row),
             Cell(text=row.model_id, href=visit.to("usage", model=row.model_id)),
             Cell(text=row.agent_name or words.NOTHING),
-            Cell(text=row.actor_ref, href=visit.to("people", actor=row.actor_ref)),
+            Cell(text=visit.names(row.actor_ref), href=visit.to("people", actor=row.actor_ref), title=row.actor_ref),
             Cell(text=row.purpose),
             tokens_cell(row.input_tokens),
             tokens_cell(row.output_tokens),
