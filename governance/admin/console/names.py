@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from django.utils.functional import lazystr
+from django.utils.functional import Promise, lazystr
 
 from agent.domain.text import visible
 from governance.labels import labels
@@ -22,7 +22,7 @@ class Names:
         """Names that a query has brought along."""
         self._known.update(known)
 
-    def __call__(self, ref: str) -> str:
+    def __call__(self, ref: str) -> Promise:
         """The name, which is found out when it is drawn; the ref of somebody without one."""
         self._asked.add(ref)
         return lazystr(_Name(self, ref))
