@@ -31,8 +31,11 @@ def refuse_wrong_start() -> None:
 
 
 def _look_at_database() -> None:
-    refuse_unapplied_migrations()
-    warn_of_clocks()
+    try:
+        refuse_unapplied_migrations()
+        warn_of_clocks()
+    finally:
+        connections.close_all()
 
 
 def refuse_unapplied_migrations() -> None:

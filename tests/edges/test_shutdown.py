@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from http.client import HTTPException
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from agent.store import get_store
 from agent.testing.turns import held_runner
 from tests.edges.server import Server, basic, serve
 from tests.edges.sockets import phone, session_of
+from tests.edges.streams import Stream, chat, hang_up_all
 
 pytestmark = [pytest.mark.once, pytest.mark.django_db(transaction=True)]
 
@@ -104,3 +106,37 @@ def test_another_process_goes_on_by_itself(tmp_path: Path) -> None:
         until(lambda: stored(run_id).settled_at is not None)
         assert not gone(second)
     assert (stored(run_id).status, stored(run_id).attempt) == ("completed", 2)
+
+
+@pytest.mark.parametrize("kind", ["daphne", "lifespan"])
+def test_many_open_streams_hold_nobody_up(kind: str, tmp_path: Path) -> None:
+    """B37: the streams end without `done`, so clients come back; the process is gone within its grace."""
+    get_user_model().objects.create_user("alice", password="demo")
+    gate = tmp_path / "gate"
+    try:
+        with serve(kind) as server:
+            first = chat(server, f"hold {gate}")
+            run_id = first["X-Agent-Run-Id"]
+            path = f"/agent/chat/{run_id}/stream"
+            followers = [first, *(Stream(server, "GET", path) for _ in range(49))]
+            assert all(follower.event() for follower in followers)
+            os.kill(server.pid, signal.SIGTERM)
+            threading.Timer(3, gate.touch).start()  # when all streams are cut: the model of this site holds a thread
+            until(lambda: gone(server), seconds=15)
+            assert not [follower for follower in followers if ended_with_done(follower)]
+        with serve(kind) as server:
+            until(lambda: stored(run_id).settled_at is not None)
+            rest = Stream(server, "GET", path).rest()
+        assert (stored(run_id).status, rest[-1][0]) == ("completed", "done")
+        assert "".join(frame["text"] for _, _, frame in rest if frame.get("kind") == "text") == "At last."
+    finally:
+        hang_up_all()
+
+
+def ended_with_done(follower: Stream) -> bool:
+    """Whether a stream that was cut said that the run is over before it was."""
+    try:
+        said = follower.rest()
+    except (OSError, HTTPException):  # cut in the middle of a chunk
+        return False
+    return bool(said) and said[-1][0] == "done"
