@@ -31,6 +31,7 @@ def test_a_refund_is_asked_for_approved_with_a_key_carried_out_once_and_told(
     lead.context.add_cookies(site.browser_cookies("lead"))  # type: ignore[arg-type]
     lead.goto(INBOX)
     expect(lead.get_by_text("Nothing is waiting for a decision.")).to_be_visible()
+    expect(lead.get_by_text("With the chosen:")).to_be_hidden()
 
     customer = open_chat(at=site)
     customer.ask("refund order 1042")
@@ -42,6 +43,7 @@ def test_a_refund_is_asked_for_approved_with_a_key_carried_out_once_and_told(
     expect(lead.locator(".gov-badge")).to_have_text("1")
     found = Axe().run(lead, context={"include": [".gov"]}, options={"preload": False}).response["violations"]
     assert [each["id"] for each in found if each["impact"] in {"serious", "critical"}] == []
+    expect(lead.get_by_text("With the chosen:")).to_be_visible()
 
     lead.keyboard.press("j")
     lead.keyboard.press("a")
