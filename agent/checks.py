@@ -25,7 +25,7 @@ from agent.models import Thread
 from agent.registry import default_provider_name, provider_named, registry, toolless_problems
 from agent.store import OrmStore
 from agent.store.base import CAPABILITIES, REQUIRED
-from agent.store.companions import remembers_tokens
+from agent.store.companions import PERSONAL_COMPANIONS, remembers_tokens
 
 Apps = Sequence[AppConfig] | None
 Check = Callable[[AgentSettings], Iterator[CheckMessage]]
@@ -75,7 +75,7 @@ def _provider_name_problems(settings: AgentSettings) -> Iterator[str]:
 
 @_checked(Tags.compatibility)
 def check_store(settings: AgentSettings) -> Iterator[CheckMessage]:
-    """E020, E021, E022, E024, W011, W012: what the store promises, against what is asked of it."""
+    """E020, E021, E022, E024, E028, W011, W012: what the store promises, against what is asked of it."""
     store: Any = settings.store
     capabilities = frozenset(getattr(store, "capabilities", ()))
     for name in sorted(capabilities & CAPABILITIES.keys()):
@@ -90,6 +90,9 @@ def check_store(settings: AgentSettings) -> Iterator[CheckMessage]:
         yield Error("The sink 'database' needs a store with the capability frames.", id="agent.E024")
     if not remembers_tokens(store):
         yield checks.Warning("A confirm token may be used again until it expires.", id="agent.W011")
+    lacking = [name for name in PERSONAL_COMPANIONS if settings.personal_agent and getattr(store, name, None) is None]
+    if lacking:
+        yield Error(f"PERSONAL_AGENT needs a store that names its {' and '.join(lacking)}.", id="agent.E028")
     if "idempotency" not in capabilities:
         yield checks.Warning("The store ignores the header Idempotency-Key.", id="agent.W012")
 

@@ -71,15 +71,18 @@ def submit(actor: Actor, send: Send) -> Outcome:
     return _submit(actor, send, may_wait=True)
 
 
-def chat(actor: Actor, send: Send) -> Admitted:
-    """Start a run for the message now, whatever its mode; `RunActive` where it would have to wait."""
-    outcome = _submit(actor, replace(send, mode="auto"), may_wait=False)
+def chat(actor: Actor, send: Send, *, run_id: str | None = None) -> Admitted:
+    """Start a run for the message now, whatever its mode; `RunActive` where it would have to wait.
+
+    `run_id` is the id that the run is to have. The message is never a decision about a proposal.
+    """
+    outcome = _submit(actor, replace(send, mode="auto"), may_wait=False, run_id=run_id)
     if not isinstance(outcome, Admitted):  # the key of a message that was queued, or was a decision, before
         raise RunActive
     return outcome
 
 
-def _submit(actor: Actor, send: Send, *, may_wait: bool) -> Outcome:
+def _submit(actor: Actor, send: Send, *, may_wait: bool, run_id: str | None = None) -> Outcome:
     store = get_store()
     if (known := _known(store, actor, send)) is not None:
         return known
@@ -87,7 +90,7 @@ def _submit(actor: Actor, send: Send, *, may_wait: bool) -> Outcome:
     if may_wait and (said := said_in(send)) is not None and (decided := _decide(store, actor, send, said)) is not None:
         return decided
     _check_quota(store, actor, send)
-    asked = check_names(store, actor, send)
+    asked = check_names(store, actor, send, run_id=run_id)
     with store.atomic():
         if (known := _claim_key(store, actor, send)) is not None:
             return known

@@ -37,6 +37,7 @@ class Runner(Protocol):
 logger = logging.getLogger("agent.dispatch")
 
 RUNNERS = {"inline": "agent.runners.inline.InlineRunner", "celery": "agent.runners.celery.CeleryRunner"}
+PERSONAL = "agent.flows.personal.advance"  # by name: what it starts tells of itself through here
 
 _runner: Runner | None = None
 _over = False  # the process ends: it takes no run up any more
@@ -115,6 +116,16 @@ def proposal(proposal_id: str) -> None:
         runner().execute(proposal_id)
     except Exception:
         logger.exception("proposal %s could not be handed over; the sweep will", proposal_id)
+
+
+def personal(conversation_id: str) -> None:
+    """Let a conversation of a person's own agent go on; a lost hand-over is found by recovery."""
+    if _over:
+        return
+    try:
+        import_string(PERSONAL)(conversation_id)
+    except Exception:
+        logger.exception("conversation %s could not go on; recovery will", conversation_id)
 
 
 def signal(run_id: str) -> None:

@@ -15,6 +15,8 @@ from agent.domain.ledger import UsageEntry
 from agent.domain.proposals import Proposal
 from agent.domain.runs import Run, RunLease
 from agent.domain.snapshots import ToolCall
+from agent.domain.states import RunStatus
+from agent.flows import personal_outcomes
 from agent.signals import Event, Fact
 from agent.sinks import notices
 from agent.sinks.broadcast import broadcast
@@ -84,6 +86,7 @@ def delegated(
 def approval_requested(store: AgentStore, run: Run, call: Mapping[str, Any], *, proposal_id: str | None) -> None:
     """Somebody is asked: about the call, or about the proposal that it became."""
     _tell(store, "approval.requested", run, **_of_call(call), proposalId=proposal_id)
+    personal_outcomes.requested(store, run, call_id=call["id"], tool=call["name"], proposal_id=proposal_id)
 
 
 def call_decided(store: AgentStore, call: ToolCall, *, decision: str, via: str) -> None:
@@ -91,6 +94,7 @@ def call_decided(store: AgentStore, call: ToolCall, *, decision: str, via: str) 
     payload |= {"threadId": call.thread_id, "agentName": call.agent_name, "toolCallId": call.id}
     told = {"toolName": call.tool_name, "proposalId": None, "decision": decision, "via": via}
     _after_commit(store, "approval.decided", payload | told)
+    personal_outcomes.settled(store, thread_id=call.thread_id, call_id=call.id, decision=decision)
 
 
 def proposal_decided(store: AgentStore, proposal: Proposal) -> None:
@@ -102,16 +106,23 @@ def proposal_decided(store: AgentStore, proposal: Proposal) -> None:
     payload |= {"toolCallId": asked.origin_tool_call_id, "toolName": asked.tool_name, "proposalId": asked.id}
     told = {"decision": str(proposal.decision), "via": None if audit is None else audit.via}
     _after_commit(store, "approval.decided", payload | told)
+    call_id, decision = asked.origin_tool_call_id, str(proposal.decision)
+    personal_outcomes.settled(store, thread_id=scope.thread_id, call_id=call_id, decision=decision)
 
 
 def run_finished(store: AgentStore, run: Run, status: str, work: Work, *, lease: RunLease | None) -> None:
     """The end of a run that completed or was cancelled."""
     _tell(store, "run.finished", run, status=str(status), **_counts(store, run, work, lease))
+    if status == RunStatus.COMPLETED:
+        personal_outcomes.answered(store, run)
+    else:
+        personal_outcomes.failed(store, run, str(status))
     _settled(store, run)
 
 
 def run_failed(store: AgentStore, run: Run, code: str | None, work: Work, *, lease: RunLease | None) -> None:
     _tell(store, "run.failed", run, code=code, **_counts(store, run, work, lease))
+    personal_outcomes.failed(store, run, code)
     _settled(store, run)
 
 

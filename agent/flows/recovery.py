@@ -11,7 +11,7 @@ from agent.domain import frames
 from agent.domain.runs import Run
 from agent.domain.states import RunStatus
 from agent.errors import GivenUp
-from agent.flows import approvals, dispatch, queue, retelling, upkeep
+from agent.flows import approvals, dispatch, personal, queue, retelling, upkeep
 from agent.flows.failures import told_error
 from agent.flows.handing import current_frame
 from agent.flows.owners import is_gone, this_process
@@ -36,6 +36,7 @@ def recover(*, queued_for: int = 60, settled: timedelta = LATELY) -> int:
     approvals.expire_due()
     found = redispatch(queued_for=queued_for)
     queue.kick_idle(BATCH)
+    personal.go_on(BATCH)
     _end_streams(settled)
     upkeep.purge_keys()
     return found

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Self
 
 from django.db import models
-from django.db.models import F, Max, Q
+from django.db.models import Exists, F, Max, OuterRef, Q
 from django.db.models.functions import Greatest
 from django.utils.translation import gettext_lazy as _
 
@@ -21,6 +21,11 @@ class PersonalConversationQuerySet(models.QuerySet["PersonalConversation"]):
 
     def changed_last(self) -> Self:
         return self.order_by("-updated_at", "id")
+
+    def waiting(self) -> Self:
+        """Idle ones that are not closed, in which something asks for an answer."""
+        asking = PersonalEvent.objects.asking().filter(conversation_id=OuterRef("pk"), seq__gt=OuterRef("turn_seq"))
+        return self.filter(Exists(asking), active_run_id=None).exclude(status=ConversationStatus.CLOSED)
 
     def take_turn(self, conversation_id: str, run_id: str, *, seen: int, seq: int) -> bool:
         """The event of this number becomes the run's; False when a run is at work or another took a turn."""

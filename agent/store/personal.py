@@ -1,7 +1,7 @@
 """The promise of the stores about personal agents of people (spec 12): experimental, it may change in any release.
 
-Both are companions of a store. They are synchronous, take and give frozen values, and answer None, False, 0 or an empty
-list for what is unknown.
+Both are companions of a store: what is written within a unit of work of that store commits with it. They are
+synchronous, take and give frozen values, and answer None, False, 0 or an empty list for what is unknown.
 """
 
 from __future__ import annotations
@@ -32,6 +32,12 @@ class PersonalAgentStore(Protocol):
 
     def list_conversations(self, client_id: str, user_id: str, limit: int = 50) -> list[Conversation]:
         """Those of one client for one person: changed last first, then by id."""
+
+    def conversations_of_thread(self, thread_id: str) -> list[Conversation]:
+        """Those whose answers this thread holds, by id."""
+
+    def waiting_conversations(self, limit: int = 100) -> list[str]:
+        """Those that are not closed, where something asks for an answer and no run is at work; changed first first."""
 
     def update_conversation(self, conversation_id: str, patch: ConversationPatch) -> Conversation | None:
         """What the patch leaves out is untouched; `context` is merged by key. An empty patch writes nothing."""
@@ -67,8 +73,10 @@ class PersonalAgentStore(Protocol):
     ) -> Claim:
         """One caller gets `new`, the others `in_progress` or what it was answered; `mismatch` for another content."""
 
-    def complete_message(self, owner: str, message_id: str, response: Json) -> bool:
-        """Keep the answer (`{status, body}`) of a message that is in progress."""
+    def complete_message(
+        self, owner: str, message_id: str, response: Json, *, conversation_id: str | None = None
+    ) -> bool:
+        """Keep the answer (`{status, body}`) of a message that is in progress, and its conversation if given."""
 
     def release_message(self, owner: str, message_id: str) -> bool:
         """Forget a message that is in progress, so that it may be delivered again."""

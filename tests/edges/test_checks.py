@@ -301,6 +301,15 @@ def test_w011_knows_a_store_that_forgets_which_tokens_were_used() -> None:
     assert told("agent.W011") == ""
 
 
+def test_e028_knows_a_store_that_keeps_no_personal_agents() -> None:
+    forgetful = type("Forgetful", (OrmStore,), {"personal_agent": None, "personal_agent_connections": None})
+    both = told("agent.E028", STORE=forgetful, PERSONAL_AGENT=True)
+    assert "personal_agent and personal_agent_connections" in both
+    assert told("agent.E028", STORE=forgetful) == ""
+    for store in ("agent.store.OrmStore", "agent.testing.InMemoryStore"):
+        assert told("agent.E028", STORE=store, PERSONAL_AGENT=True) == ""
+
+
 def test_w012_says_that_keys_are_ignored() -> None:
     assert "Idempotency-Key" in told("agent.W012", STORE=without("idempotency"))
 

@@ -43,6 +43,14 @@ class OrmPersonalAgent(OrmUnit):
         found = self._conversations().of(client_id, user_id).changed_last().values(*_CONVERSATION)
         return [Conversation(**row) for row in found[: max(limit, 0)]]
 
+    def conversations_of_thread(self, thread_id: str) -> list[Conversation]:
+        found = self._conversations().filter(thread_id=thread_id).order_by("id").values(*_CONVERSATION)
+        return [Conversation(**row) for row in found]
+
+    def waiting_conversations(self, limit: int = 100) -> list[str]:
+        waiting = self._conversations().waiting().order_by("updated_at", "id")
+        return list(waiting.values_list("pk", flat=True)[: max(limit, 0)])
+
     def update_conversation(self, conversation_id: str, patch: ConversationPatch) -> Conversation | None:
         changes = given(patch)
         if not changes:
@@ -156,8 +164,11 @@ class OrmPersonalAgent(OrmUnit):
                 return _claim(fingerprint, *known)
         return Claim(state="new")
 
-    def complete_message(self, owner: str, message_id: str, response: Json) -> bool:
-        return self._messages().named(owner, message_id).in_progress().update(response=response) == 1
+    def complete_message(
+        self, owner: str, message_id: str, response: Json, *, conversation_id: str | None = None
+    ) -> bool:
+        of = {} if conversation_id is None else {"conversation_id": conversation_id}
+        return self._messages().named(owner, message_id).in_progress().update(response=response, **of) == 1
 
     def release_message(self, owner: str, message_id: str) -> bool:
         return erase(self._messages().named(owner, message_id).in_progress()) == 1

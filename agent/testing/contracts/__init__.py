@@ -6,7 +6,16 @@ store runs `cases_for(its capabilities)`; `PERSONAL_AGENT_...` are those of its 
 
 from collections.abc import Collection, Iterator
 
-from agent.testing.contracts import decisions, forks, journal, leases, proposal_refusals, texts, thread_reads
+from agent.testing.contracts import (
+    decisions,
+    forks,
+    journal,
+    leases,
+    personal_messages,
+    proposal_refusals,
+    texts,
+    thread_reads,
+)
 from agent.testing.contracts.base import Case, ContractMismatch
 from agent.testing.contracts.confirm_tokens import CONFIRM_TOKEN_CONTRACT
 from agent.testing.contracts.erasure import ERASURE_CONTRACT
@@ -47,6 +56,7 @@ CASES_ADDED_BY = (
     forks,
     journal,
     leases,
+    personal_messages,
     proposal_refusals,
     texts,
     thread_reads,
@@ -80,6 +90,7 @@ STORE_CONTRACTS: dict[str, list[StoreCase]] = {
 }
 for _cases in STORE_CONTRACTS.values():
     _cases.sort(key=lambda case: case.name)
+PERSONAL_AGENT_STORE_CONTRACT.sort(key=lambda case: case.name)
 
 # What the cases of a contract use as a whole, beside what every store has.
 CONTRACT_NEEDS: dict[str, frozenset[str]] = {

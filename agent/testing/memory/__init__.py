@@ -46,12 +46,12 @@ class InMemoryStore(
 
     @cached_property
     def personal_agent(self) -> InMemoryPersonalAgent:
-        """A companion of this store alone, with its clock and ids as they are set by then."""
-        return InMemoryPersonalAgent(clock=self._now, new_id=self._id)
+        """A companion of this store alone: in its units of work, with its clock and ids as they are set by then."""
+        return InMemoryPersonalAgent(clock=self._now, new_id=self._id, beside=self)
 
     @cached_property
     def personal_agent_connections(self) -> InMemoryPersonalConnections:
-        return InMemoryPersonalConnections(clock=self._now, new_id=self._id)
+        return InMemoryPersonalConnections(clock=self._now, new_id=self._id, beside=self)
 
     def _now(self) -> datetime:
         return self.clock()

@@ -16,6 +16,7 @@ from agent.domain.personal import (
     Claim,
     Conversation,
     ConversationPatch,
+    ConversationStatus,
     Event,
     Json,
     NewConversation,
@@ -34,11 +35,20 @@ _LENGTHS = {
 }
 
 
+CLOSED = ConversationStatus.CLOSED
+
+
 class InMemoryPersonalAgent(UnitOfWork):
     """A `PersonalAgentStore` of one process."""
 
-    def __init__(self, *, clock: Callable[[], datetime] | None = None, new_id: Callable[[], str] | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        new_id: Callable[[], str] | None = None,
+        beside: UnitOfWork | None = None,
+    ) -> None:
+        super().__init__(beside)
         self.clock = clock or (lambda: datetime.now(UTC))
         self.new_id = new_id or default_id
         self.conversations: Table[str, Conversation] = Table(self._log)
@@ -73,6 +83,18 @@ class InMemoryPersonalAgent(UnitOfWork):
         found.sort(key=lambda row: row.id)
         found.sort(key=lambda row: row.updated_at, reverse=True)
         return [_copy(row) for row in found[: max(limit, 0)]]
+
+    @unit
+    def conversations_of_thread(self, thread_id: str) -> list[Conversation]:
+        found = sorted((row for row in self.conversations if row.thread_id == thread_id), key=lambda row: row.id)
+        return [_copy(row) for row in found]
+
+    @unit
+    def waiting_conversations(self, limit: int = 100) -> list[str]:
+        idle = [row for row in self.conversations if row.active_run_id is None and row.status != CLOSED]
+        idle = [row for row in idle if self._asking(row) is not None]
+        idle.sort(key=lambda row: (row.updated_at, row.id))
+        return [row.id for row in idle[: max(limit, 0)]]
 
     @unit
     def update_conversation(self, conversation_id: str, patch: ConversationPatch) -> Conversation | None:
@@ -128,12 +150,12 @@ class InMemoryPersonalAgent(UnitOfWork):
         row = self.conversations.get(conversation_id)
         if row is None or row.active_run_id is not None:
             return None
-        for event in self._in_order(conversation_id):
-            if event.seq > row.turn_seq and event.type in ASKING:
-                taken = replace(row, active_run_id=exact("active_run_id", run_id, ID), turn_seq=event.seq)
-                self.conversations.put(row.id, taken)
-                return replace(event, event=copied(event.event))
-        return None
+        event = self._asking(row)
+        if event is None:
+            return None
+        taken = replace(row, active_run_id=exact("active_run_id", run_id, ID), turn_seq=event.seq)
+        self.conversations.put(row.id, taken)
+        return replace(event, event=copied(event.event))
 
     @unit
     def finish_turn(self, conversation_id: str, run_id: str) -> bool:
@@ -188,11 +210,14 @@ class InMemoryPersonalAgent(UnitOfWork):
         return Claim(state="in_progress") if known[2] is None else Claim(state="done", response=copied(known[2]))
 
     @unit
-    def complete_message(self, owner: str, message_id: str, response: Json) -> bool:
+    def complete_message(
+        self, owner: str, message_id: str, response: Json, *, conversation_id: str | None = None
+    ) -> bool:
         known = self.messages.get((owner, message_id))
         if known is None or known[2] is not None:
             return False
-        self.messages.put((owner, message_id), (known[0], known[1], copied(response)))
+        of = known[1] if conversation_id is None else exact("conversation_id", conversation_id, ID)
+        self.messages.put((owner, message_id), (known[0], of, copied(response)))
         return True
 
     @unit
@@ -213,6 +238,10 @@ class InMemoryPersonalAgent(UnitOfWork):
                 self.events.drop(event.id)
             self.conversations.drop(conversation_id)
         return len(theirs)
+
+    def _asking(self, row: Conversation) -> Event | None:
+        later = (event for event in self._in_order(row.id) if event.seq > row.turn_seq)
+        return next((event for event in later if event.type in ASKING), None)
 
     def _in_order(self, conversation_id: str) -> list[Event]:
         return [self.events[key] for key in self.events_of.keys(conversation_id)]

@@ -16,8 +16,14 @@ from agent.testing.memory.values import HASH, REF, WORD, copied, exact
 class InMemoryPersonalConnections(UnitOfWork):
     """A `PersonalAgentConnectionStore` of one process."""
 
-    def __init__(self, *, clock: Callable[[], datetime] | None = None, new_id: Callable[[], str] | None = None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], datetime] | None = None,
+        new_id: Callable[[], str] | None = None,
+        beside: UnitOfWork | None = None,
+    ) -> None:
+        super().__init__(beside)
         self.clock = clock or (lambda: datetime.now(UTC))
         self.new_id = new_id or default_id
         self.connections: Table[str, Connection] = Table(self._log)

@@ -103,16 +103,21 @@ class Table(Generic[K, V]):
 
 
 class UnitOfWork:
-    """One lock, held for a whole unit of work: units are serial, and a reader sees none half done."""
+    """One lock, held for a whole unit of work: units are serial, and a reader sees none half done.
+
+    One that is made `beside` another has its units in common with it.
+    """
 
     waits = False
 
-    def __init__(self) -> None:
+    def __init__(self, beside: UnitOfWork | None = None) -> None:
         self._lock = threading.RLock()
         self._log: list[tuple[Table[Any, Any], Any, Any]] = []
         self._calls: list[Callable[[], object]] = []
         self._marks: list[tuple[int, int]] = []
         self._unit = _Unit(self)
+        if beside is not None:
+            self._log, self._unit = beside._log, beside._unit
 
     def atomic(self) -> _Unit:
         """All or nothing; nests (an inner block that raises undoes only itself)."""
