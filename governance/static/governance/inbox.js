@@ -12,7 +12,7 @@ const said = place?.querySelector("[data-gov-inbox-said]");
 
 const cards = () => [...list.querySelectorAll("[data-gov-card]")];
 const parsed = (text) => new DOMParser().parseFromString(text, "text/html");
-const isBusy = (card) => card.contains(document.activeElement) || card.querySelector("input:checked, details[open][data-gov-rejecting]");
+const isBusy = (card) => card.dataset.deciding !== undefined || card.contains(document.activeElement) || card.querySelector("input:checked, details[open][data-gov-rejecting]");
 
 function put(old, html, { focus = false } = {}) {
   const fresh = parsed(`<ul>${html}</ul>`).querySelector("[data-gov-card]");
@@ -31,12 +31,16 @@ async function look(card) {
 }
 
 async function decide(card, form, button) {
+  if (card.dataset.deciding !== undefined) return;
+  card.dataset.deciding = "";
   const body = new URLSearchParams(new FormData(form));
   body.set("act", button.value);
   for (const control of form.querySelectorAll("button, textarea, input")) control.disabled = true;
   const answer = await fetch(form.action || location.href, { method: "POST", body, credentials: "same-origin", headers: CARD }).catch(() => null);
   const text = answer && answer.headers.get("content-type")?.startsWith("text/html") ? await answer.text() : "";
   const next = cards()[cards().indexOf(card) + 1];
+  delete card.dataset.deciding;
+  decisions += 1;
   const fresh = text.includes("data-gov-card") ? put(card, text) : null;
   if (!fresh) {
     for (const control of form.querySelectorAll("button, textarea, input")) control.disabled = false;
@@ -75,6 +79,8 @@ function ready(card) {
 /* ---- news ---- */
 
 let waiting = null;
+let looking = false; // one look at a time: of two the older might come last
+let decisions = 0; // made here; a page that was asked for before one does not know it
 
 function soon() {
   waiting ??= setTimeout(refresh, 300);
@@ -82,9 +88,15 @@ function soon() {
 
 async function refresh() {
   waiting = null;
+  if (looking) return soon();
+  looking = true;
+  const before = decisions;
   const answer = await fetch(location.href, { credentials: "same-origin" }).catch(() => null);
-  if (!answer?.ok) return;
-  const page = parsed(await answer.text());
+  const text = answer?.ok ? await answer.text().catch(() => "") : "";
+  looking = false;
+  if (!text) return;
+  if (before !== decisions) return soon();
+  const page = parsed(text);
   for (const selector of ["[data-gov-inbox-top]", ".gov-screens"]) {
     const [old, fresh] = [document.querySelector(selector), page.querySelector(selector)];
     if (old && fresh && !old.contains(document.activeElement)) old.replaceWith(fresh);
