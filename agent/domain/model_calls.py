@@ -100,7 +100,10 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """Token counts of one call, in the convention of this module; `reported_cost_usd` only as the vendor says it."""
+    """Token counts of one call, in the convention of this module; `reported_cost_usd` only as the vendor says it.
+
+    No tokens and a reported cost of 0 are an answer that was kept, and asked of nobody.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -108,6 +111,11 @@ class Usage:
     cache_write_1h_tokens: int | None = None  # the part of the cache writes that is kept for an hour
     cache_read_tokens: int | None = None
     reported_cost_usd: Decimal | None = None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether it says that nothing was used, and not merely nothing."""
+        return self.reported_cost_usd == 0 and not (self.input_tokens or self.output_tokens)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -43,7 +43,10 @@ class Broken:
 
 
 def count_reply(request: ModelRequest, reply: Reply) -> Counted:
-    """What a finished call used. What a vendor does not say, or says is 0 beside an answer, is estimated, not free."""
+    """What a finished call used. What a vendor does not say, or says is 0 beside an answer, is estimated, not free.
+
+    Free is what says that it cost 0 and used nothing.
+    """
     usage = None if reply.usage is None else lawful(reply.usage)
     if not (reply.text or reply.tool_calls or reply.reasoning):
         return Counted(usage=usage or Usage(), source=TokensSource.MISSING if usage is None else TokensSource.REPORTED)
@@ -51,6 +54,8 @@ def count_reply(request: ModelRequest, reply: Reply) -> Counted:
     ours = _estimated(request, shown)
     if usage is None:
         return ours
+    if usage.is_nothing:  # an answer that somebody had kept: at its word, for it cost nothing
+        return Counted(usage=usage, source=TokensSource.REPORTED)
     known = replace(
         usage,
         input_tokens=usage.input_tokens or ours.usage.input_tokens,
@@ -67,6 +72,8 @@ def count_broken(request: ModelRequest, usage: Usage | None, streamed: str) -> C
     if usage is None:
         return ours
     usage = lawful(usage)
+    if usage.is_nothing:
+        return Counted(usage=usage, source=TokensSource.REPORTED)
     known = replace(
         usage,
         input_tokens=usage.input_tokens or ours.usage.input_tokens,

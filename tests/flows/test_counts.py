@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pytest
 
 from agent.domain.commands import NewPrice
-from agent.domain.model_calls import Usage
+from agent.domain.model_calls import ModelRequest, Usage
+from agent.flows.ledger import count_broken
 from agent.providers.scripted import ScriptedReply, call
 from agent.registry import agent, tool
+from agent.store import get_store
 from governance import queries
 from governance.days import DayRange
 from governance.queries import Selection
@@ -79,6 +82,27 @@ def test_a_true_zero_is_known(site: MakeSite, reply: Any, price: NewPrice) -> No
     assert (row.cost_nanos, row.tokens_source) == (0, "reported")
     spent = queries.spend_summary(Selection.of(DayRange.of()))
     assert (spent.cost_nanos, spent.unpriced_requests, spent.requests) == (0, 0, 1)
+
+
+KEPT = Usage(reported_cost_usd=Decimal(0))
+
+
+@pytest.mark.parametrize("price", [priced(), None], ids=["priced", "unpriced"])
+def test_an_answer_that_a_provider_had_kept_is_a_row_of_nothing(site: MakeSite, price: NewPrice | None) -> None:
+    """B112: neither its tokens nor its cost count for anybody, and the row says that it was told so."""
+    row = asked(site, ScriptedReply("It was sent yesterday.", usage=KEPT, model_id="m"), price=price)
+    assert (row.input_tokens, row.output_tokens, row.tokens_source) == (0, 0, "reported")
+    assert (row.cost_nanos, row.reported_cost_nanos) == (0, 0)
+    spent = queries.spend_summary(Selection.of(DayRange.of()))
+    assert (spent.cost_nanos, spent.unpriced_requests, spent.requests) == (0, 0, 1)
+    used = get_store().usage_between("alice", row.created_at, row.created_at + timedelta(seconds=1))
+    assert (used.used_tokens, used.cost_nanos) == (0, 0)
+
+
+def test_a_kept_answer_that_breaks_off_is_nothing_as_well() -> None:
+    request = ModelRequest(system="You help.", messages=())
+    counted = count_broken(request, KEPT, "It was se")
+    assert (counted.usage, counted.source) == (KEPT, "reported")
 
 
 def test_without_a_price_no_count_is_a_zero(site: MakeSite) -> None:
