@@ -185,7 +185,8 @@ def test_hostile_text_is_shown_whole_and_does_nothing(lead: Client) -> None:
 
 def test_several_are_decided_after_a_page_that_shows_them_each_to_its_own_end(lead: Client) -> None:
     """B79: a mixed choice; what came in meanwhile is left alone."""
-    first, changed, gone = proposed("1"), proposed("2"), proposed("3")
+    said = {"title": "Refund order 1042", "verb": "Refund", "detail": "The lamp arrived broken."}
+    first, changed, gone = proposed("1", confirmation=said), proposed("2"), proposed("3")
     call = waits()
     digest = queries.pending_approvals(_all())[-1].digest or ""
     items = [f"{one.id} {one.digest}" for one in (first, gone)]
@@ -193,6 +194,7 @@ def test_several_are_decided_after_a_page_that_shows_them_each_to_its_own_end(le
     asked = lead.post(INBOX, {"act": "approve-several", "item": items})
     assert asked.status_code == 200
     assert asked.content.decode().count("gov-card-head") == 4
+    assert "The lamp arrived broken." in asked.content.decode()
     assert {stands(one).decision for one in (first, changed, gone)} == {"pending"}
     proposal_rows.decide(get_store(), "rejected", gone.id, gone.scope)
     late = proposed("4")
