@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -20,6 +21,7 @@ from agent.flows.cancel import cancel
 from agent.flows.recovery import recover
 from agent.flows.threads import delete
 from agent.providers.scripted import ScriptedReply
+from agent.registry import agent
 from agent.store.companions import personal_agent_store
 from agent.testing.contracts.store import race
 from tests.flows.acting import Acting, calls_of, cancel_call
@@ -79,6 +81,34 @@ def test_eight_deliveries_of_one_message_are_one_turn(desk: Callable[..., Site])
     assert len(set(answers)) == 1
     assert len(here.runner.started) == 1
     assert told(assistant, answers[0]) == [("message-received", "Where is it?")]
+
+
+def test_deliveries_and_the_ends_of_turns_do_not_get_in_each_others_way(site: MakeSite) -> None:
+    """Twelve messages from four sides, while the turns before them end: each is answered once, in order."""
+    agent(name="desk", prompt="p", tools=[])(type("Desk", (), {}))
+    here, assistant = site(lambda _: "Here.", **ON), connected()
+    conversation_id = delivered(assistant)
+    until = time.monotonic() + 60
+
+    def say(side: int) -> None:
+        for number in range(3):
+            delivered(assistant, f"{side}.{number}", f"m{side}.{number}", conversation_id=conversation_id)
+
+    def answer_all() -> None:
+        while len(told(assistant, conversation_id)) < 26:
+            assert time.monotonic() < until, told(assistant, conversation_id)
+            waiting = now(conversation_id).active_run_id
+            if waiting is not None:
+                assert here.drive(waiting).status == "completed"
+
+    sides: list[Callable[[], object]] = [answer_all, *(partial(say, side) for side in range(2, 6))]
+    race(sides, connections.close_all)
+    events = told(assistant, conversation_id)
+    assert [kind for kind, _ in events].count("message") == 13
+    assert len(set(here.runner.started)) == len(here.runner.started) == 13
+    (thread_id,) = {run.thread_id for run in map(here.store.get_run, here.runner.started) if run is not None}
+    asked = [message.content for message in here.messages(thread_id) if message.role == "user"]
+    assert asked == [text for kind, text in events if kind == "message-received"]
 
 
 @pytest.mark.parametrize("store", STORES)
