@@ -133,6 +133,7 @@ def run(report: Report, arguments: argparse.Namespace) -> None:
     results: dict[str, dict[str, object]] = {}
     with postgres_server(durable=True) as url:  # with its default of 100 connections
         env = {**os.environ, "DJANGO_SETTINGS_MODULE": SETTINGS, "DATABASE_URL": url}
+        env |= {"BENCH_POOL": "1"} if arguments.pool else {}
         manage("migrate", "--verbosity", "0", env=env)
         printed = manage("shell", "-c", LOG_IN.format(clients=arguments.clients), env=env)
         sessions = [line.split()[1] for line in printed.splitlines() if line.startswith("session ")]
@@ -157,6 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="bench.http", description=__doc__)
     parser.add_argument("--clients", type=int, default=100)
     parser.add_argument("--turns", type=int, default=5, help="turns of each client")
+    parser.add_argument("--pool", action="store_true", help="with Django's pool of connections")
     parser.add_argument("--server", default="daphne,uvicorn")
     return parser
 

@@ -59,6 +59,21 @@ def test_meta_leaves_before_the_model_has_said_a_word(server: Server, tmp_path: 
     assert events[-1] == ("done", None, {})
 
 
+@pytest.mark.only_on("postgresql")
+def test_a_pool_of_connections_serves_turns_and_streams() -> None:
+    connection.close()
+    with serve("uvicorn", LIVE_POOL="1") as pooled:
+
+        def turn(number: int) -> None:
+            said = chat(pooled, f"count {number}")
+            texts = [frame["text"] for _, _, frame in said.rest() if frame.get("kind") == "text"]
+            assert "".join(texts) == " ".join(map(str, range(1, number + 1)))
+
+        in_parallel(turn, range(1, 41))
+        assert pooled.open_databases() <= 20 + OTHERS
+    hang_up_all()
+
+
 def test_who_never_reads_is_let_go_within_bounds_and_comes_back_from_the_cursor(server: Server) -> None:
     """Whatever the server holds for a client is what the client finds when it reads at last."""
     parts = [chat(server, "big 300 100000")]

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from tests.settings import *  # noqa: F403
-from tests.settings import INSTALLED_APPS, MIDDLEWARE
+from tests.settings import DATABASES, INSTALLED_APPS, MIDDLEWARE
 
 DEBUG = False
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.edges.live"]
@@ -17,6 +17,8 @@ AGENT = {
     "SERVE_SCHEMA": True,
     "ACTOR_RESOLVER": "tests.edges.live.who.SlowDirectory",
 }
+if "LIVE_POOL" in os.environ:
+    DATABASES["default"]["OPTIONS"] |= {"pool": {"max_size": 20}}
 if "LIVE_LAYER" in os.environ:  # one of several processes, which look of themselves once a minute only
     host = {"address": os.environ["LIVE_LAYER"], "socket_timeout": None}
     shared: dict[str, Any] = {"BACKEND": "channels_redis.core.RedisChannelLayer", "CONFIG": {"hosts": [host]}}
