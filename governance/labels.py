@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Protocol, cast
 
 from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.exceptions import ValidationError
 from django.db.models import Field
 
@@ -23,13 +24,19 @@ class UserDirectory:
         model = get_user_model()
         keys = {key: ref for ref in refs if (key := _key(model._meta.pk, ref)) is not None}
         users = model._default_manager.in_bulk(list(keys)) if keys else {}
-        return {keys[key]: user.get_full_name() or user.get_username() for key, user in users.items()}
+        return {keys[key]: _name(user) for key, user in users.items()}
 
 
 def labels(refs: Collection[str]) -> Mapping[str, str]:
     """The labels that are known; asked once a page."""
     directory = cast("ActorDirectory | None", agent_settings().actor_directory) or UserDirectory()
     return directory.labels(refs) if refs else {}
+
+
+def _name(user: AbstractBaseUser) -> str:
+    """A user model has a method for the user name; one for the full name only by custom."""
+    full_name = getattr(user, "get_full_name", str)
+    return full_name() or user.get_username()
 
 
 def _key(field: Field[object, object], ref: str) -> object | None:

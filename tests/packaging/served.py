@@ -44,11 +44,13 @@ class Visitor:
                     self.cookies |= {name: one.value for name, one in SimpleCookie(header).items()}
                 return Answer(status=response.status, headers=response.headers, body=response.read())
 
-    def sign_in(self) -> None:
-        self.request("GET", "/accounts/login/")
-        form = {"username": EMAIL, "password": PASSWORD, "csrfmiddlewaretoken": self.cookies["csrftoken"]}
-        answer = self.request("POST", "/accounts/login/", urlencode(form), kind=FORM)
-        assert (answer.status, answer.headers["Location"]) == (302, "/support/"), answer.body
+    def sign_in(
+        self, name: str = EMAIL, password: str = PASSWORD, *, at: str = "/accounts/login/", to: str = "/support/"
+    ) -> None:
+        self.request("GET", at)
+        form = {"username": name, "password": password, "csrfmiddlewaretoken": self.cookies["csrftoken"]}
+        answer = self.request("POST", at, urlencode(form), kind=FORM)
+        assert (answer.status, answer.headers["Location"]) == (302, to), answer.body
 
     def ask(self, question: str, **more: object) -> list[Event]:
         answer = self.request("POST", "/agent/chat", {"message": question, **more})

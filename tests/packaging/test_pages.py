@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
 from tests.demo_site import said
 from tests.packaging.host import ORDER, Host, follow
-from tests.packaging.served import frames, served
+from tests.packaging.served import FORM, Visitor, frames, served
 from tests.packaging.steps import Typed, Written, steps
+from tests.workers.process import until
 
 pytestmark = pytest.mark.xdist_group("packaging")
 
 TUTORIAL = "docs/tutorial/getting-started.md"
+REFUND = "docs/tutorial/an-approved-refund.md"
+LEAD = ("lead@example.com", "change-me-42")
+INBOX = "/admin/governance/approvals/"
+STATUS = f"SELECT status FROM shop_order WHERE number = {ORDER}"
 FILES = tuple(
     f"docs/how-to/{page}.md" for page in ("write-a-read-tool", "test-your-agents", "providers", "bound-history")
 )
@@ -43,6 +50,33 @@ def test_the_tutorials_second_tool_answers(learner: Host) -> None:
         }
         assert said(visitor.ask(f"where is order {ORDER}?")) == f"Order {ORDER} is on its way."
         assert {tool["name"] for tool in visitor.read("/agent/tools")} == {"order_status", "list_orders"}
+
+
+def test_a_refund_is_asked_for_approved_in_the_admin_carried_out_and_told(learner: Host, place: Path) -> None:
+    copy = learner.copy(place / "refunder")
+    printed = follow(steps(REFUND), copy.environment, copy.directory)
+    assert "no issues" in printed["python manage.py check"]
+    (server,) = (step for step in steps(REFUND) if isinstance(step, Typed) and "runserver" in step.words)
+    with served(server, copy.environment, copy.directory) as visitor:
+        visitor.sign_in()
+        stream = visitor.ask(f"refund order {ORDER}")
+        (asked,) = frames(stream, "approval-requested")
+        assert (asked["approver"], asked["confirmation"]["title"]) == ("role:lead", f"Refund order {ORDER}")
+        assert copy.rows(STATUS) == [("on its way",)]
+
+        lead = Visitor(visitor.port)
+        lead.sign_in(*LEAD, at="/admin/login/?next=/admin/", to="/admin/")
+        page = lead.request("GET", INBOX).body.decode()
+        assert f"Refund order {ORDER}" in page
+        card = dict(re.findall(r'<input type="hidden" name="(id|digest)" value="([^"]+)"', page))
+        form = {**card, "act": "approve", "csrfmiddlewaretoken": lead.cookies["csrftoken"]}
+        assert lead.request("POST", INBOX, urlencode(form), kind=FORM).status in {200, 302}
+        thread = f"/agent/threads/{stream[0].data['threadId']}"
+        until(lambda: visitor.read(thread)["messages"][-1]["content"].startswith("Completed: "))
+        told = visitor.read(thread)["messages"][-1]["content"]
+        assert told == f'Completed: Refund order {ORDER}. Result: {{"refunded": {ORDER}}}'
+        assert copy.rows(STATUS) == [("refunded",)]
+        assert lead.request("GET", "/admin/agent/thread/").status == 403
 
 
 def test_what_the_how_to_pages_write_is_sound(learner: Host, place: Path) -> None:
