@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
@@ -36,8 +37,9 @@ class Phone:
         return ref
 
     def hear(self) -> Said:
-        """The next thing that is said."""
-        while (said := json.loads(self.connection.recv(timeout=SECONDS)))["type"] == "ping":
+        """The next thing that is said; pings are silence."""
+        deadline = time.monotonic() + SECONDS
+        while (said := json.loads(self.connection.recv(timeout=deadline - time.monotonic())))["type"] == "ping":
             continue
         self.heard.append(said)
         return dict(said)
